@@ -1,0 +1,1 @@
+"""Readers of every artifact kind that carries foreign tasks."""

@@ -1,0 +1,1 @@
+"""What a language SDK claims it can do, checked and rendered."""

@@ -1,0 +1,1 @@
+"""What answers from anywhere: a Python client and the commands, no Airflow needed."""

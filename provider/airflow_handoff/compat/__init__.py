@@ -1,0 +1,1 @@
+"""The only room that knows Airflow's versions and private paths, one module per seam."""

@@ -1,0 +1,1 @@
+"""The kit that proves each line of a capabilities manifest."""

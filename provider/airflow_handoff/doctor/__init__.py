@@ -1,0 +1,1 @@
+"""Checks of a deployment's configuration."""

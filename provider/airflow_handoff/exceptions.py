@@ -1,0 +1,58 @@
+"""The Airflow-free base of every error of this package, told as a story.
+
+A Dag author describes a question. If the description cannot be asked, :class:`InvalidQuestion` says which
+part, when the Dag is parsed where that is possible. A person answers. An answer that breaks the question's
+rules is an :class:`AnswerRefused`: the request stays open and the respondent is told what would have been
+accepted. When the package itself cannot do its work where it stands, because Airflow is missing or too old,
+:class:`EnvironmentUnfit` says in one sentence what to install.
+
+A task may leave for another language instead. The runtime then speaks a wire; a frame or a message that
+breaks its rules is a :class:`WireError` and says whose fault it was. The program it runs comes out of a
+bundle; one that cannot be used is a :class:`BundleError` and names the file and the reason.
+
+Facts are attributes; the message says what was expected, what came, and what to do next. Errors that
+Airflow must recognise (``HumanRejected``, ``HumanTimeout``) are built on these in
+``airflow_handoff.operators.hitl``.
+"""
+
+from __future__ import annotations
+
+
+class HandoffError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class EnvironmentUnfit(HandoffError, ImportError):
+    """The installed Airflow (or its absence) does not allow what was imported."""
+
+
+class InvalidQuestion(HandoffError, ValueError):
+    """The question as written by the Dag author cannot be asked."""
+
+
+class AnswerRefused(HandoffError, ValueError):
+    """An answer that breaks the rules of its question.
+
+    :param reasons: one sentence for each rule that was broken.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+class WireError(HandoffError):
+    """A frame, message or log line that breaks the rules of the wire."""
+
+
+class BundleError(HandoffError):
+    """An artifact that cannot be used.
+
+    :param path: the file as the reader was given it.
+    :param reason: one sentence: what was expected and what was found.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""Notifiers that carry a question to the people who answer it."""

@@ -1,0 +1,1 @@
+"""What runs inside the api-server; nothing else imports it."""

@@ -1,0 +1,1 @@
+"""The wire between a supervisor and a language runtime, Sans-I/O: bytes in, values out."""
