@@ -3,7 +3,8 @@
 A Dag author describes a question. If the description cannot be asked, :class:`InvalidQuestion` says which
 part, when the Dag is parsed where that is possible. A person answers. An answer that breaks the question's
 rules is an :class:`AnswerRefused`: the request stays open and the respondent is told what would have been
-accepted. When the package itself cannot do its work where it stands, because Airflow is missing or too old,
+accepted. Between question and answer the request lies in Airflow's database; a package that is older than the
+one that wrote it there raises :class:`UnknownStateVersion`. When the package itself cannot do its work where it stands, because Airflow is missing or too old,
 :class:`EnvironmentUnfit` says in one sentence what to install.
 
 A task may leave for another language instead. The runtime then speaks a wire; a frame or a message that
@@ -39,6 +40,22 @@ class AnswerRefused(HandoffError, ValueError):
     def __init__(self, *reasons: str) -> None:
         super().__init__("; ".join(reasons))
         self.reasons = reasons
+
+
+class UnknownStateVersion(HandoffError, ValueError):
+    """A waiting task was parked by a newer version of this package.
+
+    :param found: the version of its state.
+    :param known: the newest version that this package reads.
+    """
+
+    def __init__(self, found: object, known: int) -> None:
+        super().__init__(
+            f"the waiting task's state has version {found!r} and this package reads up to {known}: "
+            "upgrade airflow-provider-handoff here."
+        )
+        self.found = found
+        self.known = known
 
 
 class WireError(HandoffError):
