@@ -9,7 +9,12 @@ one that wrote it there raises :class:`UnknownStateVersion`. When the package it
 
 A task may leave for another language instead. The runtime then speaks a wire; a frame or a message that
 breaks its rules is a :class:`WireError` and says whose fault it was. The program it runs comes out of a
-bundle; one that cannot be used is a :class:`BundleError` and names the file and the reason.
+bundle; one that cannot be used is a :class:`BundleError` and names the file and the reason. A program that
+cannot be started, or that does not come back to its host in time, is a :class:`LaunchError` and repeats what
+it printed.
+
+Before a team bets on a language it reads what that language's SDK claims. A claim, evidence, build or target
+file that cannot be used is a :class:`CapabilitiesError` and names the file, the line and the reason.
 
 Facts are attributes; the message says what was expected, what came, and what to do next. Errors that
 Airflow must recognise (``HumanRejected``, ``HumanTimeout``) are built on these in
@@ -73,3 +78,34 @@ class BundleError(HandoffError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class LaunchError(HandoffError):
+    """A runtime that did not start, or did not connect.
+
+    :param reason: what happened, without a full stop.
+    :param said: the last of what it printed before.
+    :param fix: what to do, without a full stop.
+    """
+
+    def __init__(self, reason: str, *, said: str = "", fix: str = "") -> None:
+        text = reason + (f"; {fix}" if fix else "")
+        super().__init__(f"{text}; it printed: {said}" if said else f"{text}; it printed nothing")
+        self.reason = reason
+        self.said = said
+        self.fix = fix
+
+
+class CapabilitiesError(HandoffError):
+    """A claim, evidence, configuration or target file that cannot be used.
+
+    :param path: the file as the reader was given it.
+    :param reason: what was expected, what was found, and what to do.
+    :param line: where, counted from 1; ``None`` when it concerns the whole file.
+    """
+
+    def __init__(self, path: str, reason: str, line: int | None = None) -> None:
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.line = line
