@@ -11,7 +11,8 @@ first of them, so that the waiting is paid once::
 ``until={"task": "state"}`` replaces the default wait ("something is parked, nothing else moves, or the run
 has ended"); ``until={}`` waits for nothing. ``settle=False`` leaves out the wait for the age at which an
 answer is safe. ``@pytest.mark.versions("3.2", "3.3")`` restricts a test. Several marks give several runs, in
-source order, through the fixture ``runs``.
+source order, through the fixture ``runs``. ``@pytest.mark.needs("postgresql", "chromium")``
+names optional tools.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import httpx
 import pytest
 
 from tests.system.rest import RUN_FINISHED, Expected, StackError, TaskKey
+from tests.system.services import has_tool
 from tests.system.stack import ROOT, VERSIONS, Stack
 
 #: Seconds after a park before an answer is safe: the scheduler must have seen the first process end.
@@ -54,6 +56,15 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much of the budget of a ``make`` target is used, set-up included."""
+    budget = os.environ.get("HANDOFF_BUDGET")
+    if budget:
+        name, seconds, started = budget.split(":")
+        terminalreporter.section("budget")
+        terminalreporter.line(f"{name}: {time.time() - float(started):.0f} s of {seconds} s")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every test that uses a stack once per version, grouped by version."""
     if "stack" not in metafunc.fixturenames and "airflow_version" not in metafunc.fixturenames:
@@ -63,12 +74,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("airflow_version", versions, scope="session")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests of this folder."""
+    """Mark all tests of this folder, and let those that bring their own Airflow run before the campaigns.
+
+    So one Airflow runs at a time, also where the session's stack of a version is still up.
+    """
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.system)
+
+    def place(item: pytest.Item) -> tuple[bool, str]:
+        shared = "stack" in getattr(item, "fixturenames", ())
+        callspec = getattr(item, "callspec", None)
+        return shared, str(callspec.params.get("airflow_version", "")) if shared and callspec else ""
+
+    items.sort(key=place)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose optional tool is missing; in CI that is a failure."""
+    for mark in item.iter_markers("needs"):
+        missing = [tool for tool in mark.args if not has_tool(tool)]
+        if missing:
+            reason = f"missing: {', '.join(missing)} (scripts/install-tools.sh installs them)"
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
 
 
 @dataclass

@@ -45,6 +45,11 @@ def find_postgres() -> Path | None:
     return Path(found).resolve().parent if found else None
 
 
+def has_tool(name: str) -> bool:
+    """Tell whether an optional tool is there: a program, or ``postgresql`` for its server."""
+    return find_postgres() is not None if name == "postgresql" else shutil.which(name) is not None
+
+
 class Postgres:
     """A private PostgreSQL cluster in a temporary folder.
 
