@@ -1,0 +1,93 @@
+"""The ``handoff`` command: mounts the sub-commands of the rooms without importing them.
+
+A room is imported when its command is used, so that ``handoff --help`` costs nothing and a missing extra
+matters only to the command that needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from airflow_handoff import __version__
+
+#: Command name to the room's module, its click command, and one line of help.
+COMMANDS: Mapping[str, tuple[str, str, str]] = {}
+#: The extra that brings an optional distribution's top-level module.
+EXTRAS: Mapping[str, str] = {
+    "airflow": "airflow",
+    "httpx": "client",
+    "rich": "client",
+    "itsdangerous": "server",
+    "jinja2": "server",
+}
+EXIT_UNFIT = 2
+
+
+class LazyGroup(click.Group):
+    """A group that knows its sub-commands by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all sub-commands, in the order of their table."""
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one sub-command.
+
+        :raises click.ClickException: (exit code 2) where an extra is missing, naming it.
+        """
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, attribute, _ = COMMANDS[cmd_name]
+        try:
+            command = getattr(importlib.import_module(module), attribute)
+        except ImportError as error:
+            raise _unfit(cmd_name, error) from error
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands out of the table, so that help imports no room."""
+        rows = [(name, help_line) for name, (_, _, help_line) in COMMANDS.items()]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def _unfit(command: str, error: ImportError) -> click.ClickException:
+    top = (error.name or "").split(".")[0]
+    extra = EXTRAS.get(top)
+    if extra:
+        advice = f"it needs {top}: run `pip install 'airflow-provider-handoff[{extra}]'`."
+    else:
+        advice = str(error)
+    unfit = click.ClickException(f"`handoff {command}` cannot run here: {advice}")
+    unfit.exit_code = EXIT_UNFIT
+    return unfit
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="handoff")
+def handoff() -> None:
+    """Airflow tasks that leave Python and come back: to a person, or to another language."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line.
+
+    :param arguments: in place of the program's own, for callers such as ``airflow handoff``.
+    """
+    # A reader that goes away (`| head`) is not worth a traceback.
+    try:
+        return handoff.main(args=arguments, prog_name="handoff")
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    main()
