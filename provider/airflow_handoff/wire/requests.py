@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from airflow_handoff.wire.values import (
     AssetProfile,
     Aware,
     Json,
-    NonEmpty,
     Question,
     Request,
     TaskInstanceState,
@@ -33,7 +32,7 @@ class TaskState(Request, frozen=True, kw_only=True):
     """The task failed for good, was skipped, or was removed."""
 
     state: Literal["failed", "skipped", "removed"]
-    end_date: datetime | None = None
+    end_date: Aware | None = None
     rendered_map_index: str | None = None
 
 
@@ -371,7 +370,7 @@ class GetTaskStateStore(_TaskStore, frozen=True, kw_only=True):
 class SetTaskStateStore(_TaskStore, frozen=True, kw_only=True):
     """Store a value for later attempts of this task."""
 
-    key: NonEmpty
+    key: str
     value: Json
     expires_at: Aware | None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from airflow_handoff.wire.values import (
     AssetEventResponse,
     AssetProfile,
     AssetResponse,
+    Aware,
     BundleInfo,
     ConnectionResponse,
     DagRun,
@@ -30,7 +30,7 @@ class StartupDetails(Response, frozen=True, kw_only=True):
     ti: TaskInstance
     dag_rel_path: str
     bundle_info: BundleInfo
-    start_date: datetime
+    start_date: Aware
     ti_context: TIRunContext
     sentry_integration: str
 
@@ -98,7 +98,7 @@ class DagResult(Response, frozen=True, kw_only=True):
     relative_fileloc: str | None
     owners: str | None
     tags: list[str]
-    next_dagrun: datetime | None
+    next_dagrun: Aware | None
 
 
 class DagRunResult(DagRun, Response, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -128,10 +128,10 @@ class PreviousDagRunResult(Response, frozen=True, kw_only=True):
 class PrevSuccessfulDagRunResult(Response, frozen=True, kw_only=True):
     """The last successful run, where there is one."""
 
-    data_interval_start: datetime | None = None
-    data_interval_end: datetime | None = None
-    start_date: datetime | None = None
-    end_date: datetime | None = None
+    data_interval_start: Aware | None = None
+    data_interval_end: Aware | None = None
+    start_date: Aware | None = None
+    end_date: Aware | None = None
 
 
 class PreviousTIResult(Response, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ class TaskBreadcrumbsResult(Response, frozen=True, kw_only=True):
 class TaskRescheduleStartDate(Response, frozen=True, kw_only=True):
     """When the first reschedule began, where there was one."""
 
-    start_date: datetime | None
+    start_date: Aware | None
 
 
 class AssetResult(AssetResponse, Response, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from msgspec import Struct
 #: Anything JSON can hold; binary, extensions, NaN and keys that are not texts are refused.
 Json = Any
 Aware = Annotated[datetime, msgspec.Meta(tz=True)]
-NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 
 TaskInstanceState = Literal[
     "removed", "scheduled", "queued", "running", "success", "restarting", "failed", "up_for_retry",
@@ -94,7 +93,7 @@ class AssetEventDagRunReference(Message, frozen=True, kw_only=True, forbid_unkno
     source_run_id: str | None
     source_map_index: int | None
     source_aliases: list[AssetAliasReferenceAssetEventDagRun]
-    timestamp: datetime
+    timestamp: Aware
     partition_key: str | None = None
 
 
@@ -103,12 +102,12 @@ class DagRun(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     dag_id: str
     run_id: str
-    logical_date: datetime | None
-    data_interval_start: datetime | None
-    data_interval_end: datetime | None
-    run_after: datetime
-    start_date: datetime | None
-    end_date: datetime | None
+    logical_date: Aware | None
+    data_interval_start: Aware | None
+    data_interval_end: Aware | None
+    run_after: Aware
+    start_date: Aware | None
+    end_date: Aware | None
     clear_number: int = 0
     run_type: DagRunType
     state: DagRunState
@@ -116,7 +115,7 @@ class DagRun(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
     triggering_user_name: str | None = None
     consumed_asset_events: list[AssetEventDagRunReference]
     partition_key: str | None
-    partition_date: datetime | None = None
+    partition_date: Aware | None = None
     note: str | None = None
     team_name: str | None = None
 
@@ -156,7 +155,7 @@ class TIRunContext(Message, frozen=True, kw_only=True):
     next_kwargs: dict[str, Any] | str | None = None
     xcom_keys_to_clear: list[str] | None = None
     should_retry: bool = False
-    start_date: datetime | None = None
+    start_date: Aware | None = None
 
 
 class AssetProfile(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,12 +180,12 @@ class DagRunAssetReference(Message, frozen=True, kw_only=True, forbid_unknown_fi
 
     run_id: str
     dag_id: str
-    logical_date: datetime | None
-    start_date: datetime
-    end_date: datetime | None
+    logical_date: Aware | None
+    start_date: Aware
+    end_date: Aware | None
     state: str
-    data_interval_start: datetime | None
-    data_interval_end: datetime | None
+    data_interval_start: Aware | None
+    data_interval_end: Aware | None
     partition_key: str | None
 
 
@@ -194,7 +193,7 @@ class AssetEventResponse(Message, frozen=True, kw_only=True):
     """An asset event."""
 
     id: int
-    timestamp: datetime
+    timestamp: Aware
     extra: dict[str, Json] | None = None
     asset: AssetResponse
     created_dagruns: list[DagRunAssetReference]
@@ -211,9 +210,9 @@ class PreviousTIResponse(Message, frozen=True, kw_only=True):
     task_id: str
     dag_id: str
     run_id: str
-    logical_date: datetime | None = None
-    start_date: datetime | None = None
-    end_date: datetime | None = None
+    logical_date: Aware | None = None
+    start_date: Aware | None = None
+    end_date: Aware | None = None
     state: str | None = None
     try_number: int
     map_index: int | None = -1
