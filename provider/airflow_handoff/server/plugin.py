@@ -1,0 +1,34 @@
+"""What Airflow loads through the ``airflow.plugins`` entry point, in every process: nothing heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from airflow_handoff.server.guard import ASGIApp, Guard, Receive, Scope, Send
+
+
+class LazyApp:
+    """The routes below ``/handoff``, built with the first request."""
+
+    def __init__(self) -> None:
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one connection."""
+        if self._app is None:
+            from airflow_handoff.server.api import build
+
+            self._app = build()
+        await self._app(scope, receive, send)
+
+
+class HandoffPlugin(AirflowPlugin):
+    """Adds the routes and the middleware to the api-server."""
+
+    name = "handoff"
+    fastapi_apps: list[Any] = [{"name": "handoff", "url_prefix": "/handoff", "app": LazyApp()}]  # noqa: RUF012 - Airflow's way
+    fastapi_root_middlewares: list[Any] = [  # noqa: RUF012 - Airflow's way
+        {"name": "handoff", "middleware": Guard, "args": [], "kwargs": {}}
+    ]

@@ -1,0 +1,106 @@
+"""Where a request stands: read from its rows, pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from airflow_handoff.compat.records import PARKED_STATES, RequestRecord
+from airflow_handoff.hitl.question import FormField, Question, Respondent
+from airflow_handoff.hitl.state import RequestState
+
+_OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+#: On the way back from a park: an answer, a timeout or a timer is being worked on.
+_RESUMING = frozenset({"scheduled", "queued", "running"})
+
+
+class Standing(Enum):
+    """What an answer would meet now."""
+
+    OPEN = "open"
+    BUSY = "busy"
+    ANSWERED = "answered"
+    NOT_ASKED = "not asked"
+    OVER = "over"
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """A record with what this package knows about it.
+
+    :param state: from the resume kwargs; ``None`` where another operator parked the task, or nothing did yet.
+    """
+
+    record: RequestRecord
+    state: RequestState | None
+
+    @classmethod
+    def of(cls, record: RequestRecord) -> OpenRequest:
+        """Read the state that travels in the resume kwargs.
+
+        :raises UnknownStateVersion: if a newer version of this package parked the task.
+        """
+        return cls(record, RequestState.from_kwargs(record.next_kwargs))
+
+    @property
+    def standing(self) -> Standing:
+        """What an answer would meet now."""
+        record, row = self.record, self.record.row
+        if record.state in _OVER:
+            return Standing.OVER
+        if row is None:
+            return Standing.NOT_ASKED
+        if record.state in PARKED_STATES:
+            return Standing.OPEN if row.responded_at is None else Standing.ANSWERED
+        if self.state is not None and record.state in _RESUMING:
+            return Standing.BUSY if row.responded_at is None else Standing.ANSWERED
+        if record.state == "running" and _written_by_this_attempt(record):
+            return Standing.BUSY if row.responded_at is None else Standing.ANSWERED
+        return Standing.NOT_ASKED
+
+    def settled_in(self, now: datetime, settle: timedelta) -> float:
+        """Return the seconds until the park is old enough for an answer; 0 if it is."""
+        parked = self.record.updated_at
+        return 0.0 if parked is None else max(0.0, (parked + settle - now).total_seconds())
+
+    def same_question_as(self, other: OpenRequest) -> bool:
+        """Say whether both were asked by the same attempt and are not a later round."""
+        # Every upsert of a question moves created_at; a park that only sets a timer does not.
+        mine, theirs = self.record, other.record
+        asked = (mine.row and mine.row.created_at), (theirs.row and theirs.row.created_at)
+        return mine.ti_id == theirs.ti_id and asked[0] == asked[1]
+
+    @property
+    def digest(self) -> str:
+        """Digest of the question that is open, as its reader sees it."""
+        return (self.state.digest or self.state.question.digest) if self.state else self.question.digest
+
+    @property
+    def question(self) -> Question:
+        """The question: of the resume kwargs, else as Airflow's row has it."""
+        if self.state is not None:
+            return self.state.question
+        row = self.record.row
+        if row is None:
+            raise LookupError(f"{self.record.task_id} has not asked anything yet")
+        return Question(
+            subject=row.subject,
+            body=row.body,
+            options=row.options,
+            multiple=row.multiple,
+            form={name: _field(name, value) for name, value in row.params.items()},
+            assigned_users=tuple(Respondent.of(person) for person in row.assignees),
+        )
+
+
+def _field(name: str, stored: object) -> FormField:
+    """Read a form field of another operator: its own rules are left to Airflow."""
+    value = stored.get("value") if isinstance(stored, dict) else stored
+    return FormField(name=name, schema={}, has_default=True, value=value)
+
+
+def _written_by_this_attempt(record: RequestRecord) -> bool:
+    """A row that is older than the attempt was left by the one before it."""
+    row = record.row
+    return row is not None and (record.queued_at is None or row.created_at >= record.queued_at)
