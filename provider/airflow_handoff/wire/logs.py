@@ -108,7 +108,8 @@ def parse_line(line: Line) -> LogRecord:
     sent_time = fields.pop("timestamp", None)
     logger = fields.pop("logger", None)
     if fields and not RESERVED.isdisjoint(fields):
-        fields = {_free_name(key, fields): value for key, value in fields.items()}
+        for key in RESERVED & fields.keys():
+            fields[_free_name(key, fields)] = fields.pop(key)
     level: LevelName | None = _ALIASES.get(sent_level) if type(sent_level) is str else None
     if level is None:
         level = nearest_level(sent_level)
@@ -132,19 +133,17 @@ def _cut(line: Line) -> LogRecord:
     return LogRecord(line.text(), level or "info")
 
 
-def _free_name(key: str, taken: dict[str, Any]) -> str:
-    while key in RESERVED or (key.endswith("_") and key[:-1] in RESERVED and key[:-1] in taken):
-        key += "_"
-    return key
+def _free_name(name: str, taken: dict[str, Any]) -> str:
+    name += "_"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _keep(fields: dict[str, Any], name: str, value: Any) -> None:
     """Keep a value that was not understood, as text."""
     if value is not None:
-        key = f"{name}_"
-        while key in fields:
-            key += "_"
-        fields[key] = _as_text(value)
+        fields[_free_name(name, fields)] = _as_text(value)
 
 
 def _as_text(value: Any) -> str:
