@@ -16,12 +16,27 @@ import click
 from airflow_handoff import __version__
 
 #: Command name to the room's module, its click command, and one line of help.
-COMMANDS: Mapping[str, tuple[str, str, str]] = {}
+COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "pending": ("airflow_handoff.client.cli", "pending", "List the requests that wait for a person."),
+    "show": ("airflow_handoff.client.cli", "show", "Show one request."),
+    "answer": ("airflow_handoff.client.cli", "answer", "Answer one request."),
+    "approve": ("airflow_handoff.client.cli", "approve", "Approve a gate of a run."),
+    "reject": ("airflow_handoff.client.cli", "reject", "Reject a gate of a run."),
+    "audit": ("airflow_handoff.client.cli", "audit", "Say who answered what and when."),
+    "login": ("airflow_handoff.client.cli", "login", "Log in and keep the token."),
+    "mcp": ("airflow_handoff.client.mcp", "mcp", "Serve requests to an AI agent over MCP."),
+    "capabilities": (
+        "airflow_handoff.capabilities.cli",
+        "capabilities",
+        "Check what language SDKs claim, render the tables.",
+    ),
+}
 #: The extra that brings an optional distribution's top-level module.
 EXTRAS: Mapping[str, str] = {
     "airflow": "airflow",
     "httpx": "client",
     "rich": "client",
+    "mcp": "mcp",
     "itsdangerous": "server",
     "jinja2": "server",
 }

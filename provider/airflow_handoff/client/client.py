@@ -1,0 +1,247 @@
+"""A client of a deployment's human half, for programs: one class that waits, one that awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from airflow_handoff.client import calls
+from airflow_handoff.client.calls import Call, Operation, Pause, Reply
+from airflow_handoff.client.errors import ServerUnreachable
+from airflow_handoff.client.reference import RequestRef
+from airflow_handoff.client.request import Request
+
+T = TypeVar("T")
+
+#: Seconds for one call. The server holds an answer while its park is young and while its task still runs.
+TIMEOUT = 60.0
+
+
+class HandoffClient:
+    """Trigger runs, wait for them, and answer what they ask.
+
+    :param base_url: the api-server's URL, with its path where it is served below one.
+    :param token: a bearer token of Airflow's API; without one only :meth:`login` works.
+    :param timeout: seconds for one call.
+    :param transport: another way to the server, for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._http = httpx.Client(headers=_headers(token), timeout=timeout, transport=transport)
+
+    def __enter__(self) -> HandoffClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def run(self, operation: Operation[T]) -> T:
+        """Drive one of :mod:`airflow_handoff.client.calls`' operations."""
+        reply: Reply | None = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = self._take(step)
+
+    def _take(self, step: Call | Pause) -> Reply | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        try:
+            return _reply(self._http.send(_request(self._http, self.base_url, step)))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.base_url, error) from None
+
+    def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | None = None) -> str:
+        """Start a run and return its id."""
+        return self.run(calls.trigger(dag_id, conf, run_id))
+
+    def wait(
+        self, run_id: str, dag_id: str | None = None, *, timeout: float | None = None, every: float = 1.0
+    ) -> dict[str, Any]:
+        """Follow a run until it completes; see :func:`airflow_handoff.client.calls.wait`."""
+        return self.run(calls.wait(run_id, dag_id, timeout=timeout, every=every))
+
+    def status(self, run_id: str, dag_id: str | None = None) -> dict[str, Any]:
+        """Read where a run stands."""
+        return self.run(calls.run_status(run_id, dag_id))
+
+    def pending(
+        self, *, dag_id: str = "~", run_id: str = "~", user: str | None = None, **filters: Any
+    ) -> list[Request]:
+        """List what waits for an answer; ``filters`` are Airflow's own query parameters."""
+        return self.run(calls.pending(filters, dag_id=dag_id, run_id=run_id, user=user))
+
+    def show(self, ref: RequestRef | str, try_number: int | None = None) -> Request:
+        """Read one request."""
+        return self.run(calls.show(_ref(ref), try_number))
+
+    def answer(
+        self,
+        ref: RequestRef | str,
+        options: str | list[str],
+        params_input: Mapping[str, Any] | None = None,
+        comment: str | None = None,
+    ) -> dict[str, Any]:
+        """Answer one request."""
+        return self.run(calls.answer(_ref(ref), _options(options), params_input, comment))
+
+    def approve(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
+        """Approve a gate; see :func:`airflow_handoff.client.calls.decide`."""
+        return self.run(calls.decide(run_id, approval_key, True, **more))
+
+    def reject(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
+        """Reject a gate; see :func:`airflow_handoff.client.calls.decide`."""
+        return self.run(calls.decide(run_id, approval_key, False, **more))
+
+
+class AsyncHandoffClient:
+    """:class:`HandoffClient` for asyncio; the methods are the same, awaited.
+
+    :param base_url: the api-server's URL, with its path where it is served below one.
+    :param token: a bearer token of Airflow's API.
+    :param timeout: seconds for one call.
+    :param transport: another way to the server, for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._http = httpx.AsyncClient(headers=_headers(token), timeout=timeout, transport=transport)
+
+    async def __aenter__(self) -> AsyncHandoffClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Drive one of :mod:`airflow_handoff.client.calls`' operations."""
+        reply: Reply | None = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = await self._take(step)
+
+    async def _take(self, step: Call | Pause) -> Reply | None:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return _reply(await self._http.send(_request(self._http, self.base_url, step)))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.base_url, error) from None
+
+    async def trigger(
+        self, dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | None = None
+    ) -> str:
+        """Start a run and return its id."""
+        return await self.run(calls.trigger(dag_id, conf, run_id))
+
+    async def wait(
+        self, run_id: str, dag_id: str | None = None, *, timeout: float | None = None, every: float = 1.0
+    ) -> dict[str, Any]:
+        """Follow a run until it completes; see :func:`airflow_handoff.client.calls.wait`."""
+        return await self.run(calls.wait(run_id, dag_id, timeout=timeout, every=every))
+
+    async def status(self, run_id: str, dag_id: str | None = None) -> dict[str, Any]:
+        """Read where a run stands."""
+        return await self.run(calls.run_status(run_id, dag_id))
+
+    async def pending(
+        self, *, dag_id: str = "~", run_id: str = "~", user: str | None = None, **filters: Any
+    ) -> list[Request]:
+        """List what waits for an answer; ``filters`` are Airflow's own query parameters."""
+        return await self.run(calls.pending(filters, dag_id=dag_id, run_id=run_id, user=user))
+
+    async def show(self, ref: RequestRef | str, try_number: int | None = None) -> Request:
+        """Read one request."""
+        return await self.run(calls.show(_ref(ref), try_number))
+
+    async def answer(
+        self,
+        ref: RequestRef | str,
+        options: str | list[str],
+        params_input: Mapping[str, Any] | None = None,
+        comment: str | None = None,
+    ) -> dict[str, Any]:
+        """Answer one request."""
+        return await self.run(calls.answer(_ref(ref), _options(options), params_input, comment))
+
+    async def approve(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
+        """Approve a gate; see :func:`airflow_handoff.client.calls.decide`."""
+        return await self.run(calls.decide(run_id, approval_key, True, **more))
+
+    async def reject(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
+        """Reject a gate; see :func:`airflow_handoff.client.calls.decide`."""
+        return await self.run(calls.decide(run_id, approval_key, False, **more))
+
+
+def _ref(ref: RequestRef | str) -> RequestRef:
+    return RequestRef.parse(ref) if isinstance(ref, str) else ref
+
+
+def _options(options: str | list[str]) -> list[str]:
+    return [options] if isinstance(options, str) else list(options)
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    return {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+
+
+def _request(http: httpx.Client | httpx.AsyncClient, base_url: str, call: Call) -> httpx.Request:
+    return http.build_request(
+        call.method, base_url + call.path, params=dict(call.params) or None, json=call.json
+    )
+
+
+def _reply(response: httpx.Response) -> Reply:
+    try:
+        body = response.json()
+    except ValueError:
+        body = response.text
+    header = response.headers.get("retry-after", "")
+    return Reply(response.status_code, body, float(header) if header.isdecimal() else None)
+
+
+def _unreachable(base_url: str, error: Exception) -> ServerUnreachable:
+    return ServerUnreachable(
+        f"no reply from {base_url}: {error or type(error).__name__}; is the api-server up?"
+    )
