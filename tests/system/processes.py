@@ -14,7 +14,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -120,6 +121,20 @@ def _has_mark(process: psutil.Process, mark: str | None) -> bool:
         return process.environ().get(MARK) == mark
     except (psutil.Error, OSError):
         return False
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no second Ctrl-C interrupt the clean-up after the first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end(components: Sequence[Component], mark: str | None = None, seconds: float = 20.0) -> None:

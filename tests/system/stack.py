@@ -23,7 +23,7 @@ from typing import Any
 
 import httpx
 
-from tests.system.processes import MARK, Component, belonging, end, free_port
+from tests.system.processes import MARK, Component, belonging, end, free_port, undisturbed
 from tests.system.rest import RUN_FINISHED, AirflowApi, Expected, StackError, TaskKey
 from tests.system.services import Postgres, Redis
 
@@ -108,8 +108,8 @@ class Stack(AirflowApi):
                 self.start(name)
             self._say("starting " + ", ".join(self.component_names))
             self.wait_healthy()
-        except BaseException:
-            self._close(failed=True)
+        except BaseException as error:
+            self._close(failed=not isinstance(error, KeyboardInterrupt))
             raise
         return self
 
@@ -120,10 +120,11 @@ class Stack(AirflowApi):
 
     def _close(self, *, failed: bool) -> None:
         self.close_clients()
-        try:
-            end([*self._components.values(), *self._ended], self.mark)
-        finally:
-            self._services.close()
+        with undisturbed():
+            try:
+                end([*self._components.values(), *self._ended], self.mark)
+            finally:
+                self._services.close()
         if failed or os.environ.get("HANDOFF_KEEP_HOME"):
             print(f"the home of Airflow {self.version} is kept: {self.home}", file=sys.stderr)  # noqa: T201
         elif self._own_home:

@@ -1,0 +1,265 @@
+"""A person holds up an Airflow run: the expense approval, live, from the question to the posted entry.
+
+python scripts/demo.py            # asks y/n on a terminal; without one it answers Approve
+python scripts/demo.py --keep     # leaves Airflow up until Ctrl-C and says how to log in
+"""
+
+from __future__ import annotations
+
+import argparse
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.system.rest import StackError  # noqa: E402
+from tests.system.stack import Stack  # noqa: E402
+
+from airflow_handoff.hitl.links import required_actions_url  # noqa: E402 - after the path is set
+
+#: An answer sooner after the park can be fatal: the scheduler has not yet seen the first process end.
+SETTLE = 8.5
+APPROVE, REJECT = "Approve", "Reject"
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What is shown, as data.
+
+    :param files: what the Dag folder of the demo holds, relative to the project's root.
+    :param question: the task that waits for a person.
+    :param outcomes: for each answer the states in which the run and its tasks must end.
+    """
+
+    files: tuple[str, ...]
+    dag_id: str
+    question: str
+    outcomes: Mapping[str, Mapping[str, str]]
+    conf: Mapping[str, Any] = field(default_factory=dict)
+
+
+DEMO = Demo(
+    files=("example_dags/expense_approval.py",),
+    dag_id="expense_approval",
+    question="manager_approval",
+    outcomes={
+        APPROVE: {"manager_approval": "success", "*": "success"},
+        REJECT: {"manager_approval": "success", "submit": "success", "*": "skipped"},
+    },
+)
+
+
+class Clock:
+    """Prints lines with the seconds since the start, and remembers what each phase took."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.phases: list[tuple[str, float]] = []
+
+    def say(self, line: str) -> None:
+        """Print one progress line."""
+        print(f"{time.monotonic() - self.started:6.1f} s  {line}", flush=True)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure one phase."""
+        begun = time.monotonic()
+        yield
+        self.phases.append((name, time.monotonic() - begun))
+
+
+class Progress:
+    """Prints each change of a task's state once."""
+
+    def __init__(self, stack: Stack, run_id: str, clock: Clock) -> None:
+        self.stack, self.run_id, self.clock = stack, run_id, clock
+        self.seen: dict[str, str | None] = {}
+
+    def __call__(self) -> dict[str, str | None]:
+        """Look, print what changed, and return all states."""
+        for instance in self.stack.task_instances(DEMO.dag_id, self.run_id):
+            name, state = instance["task_id"], instance["state"]
+            if self.seen.get(name) != state and state is not None:
+                self.clock.say(f"{name}: {state}")
+            self.seen[name] = state
+        return self.seen
+
+
+def play(stack: Stack, clock: Clock) -> bool:
+    """Trigger the run, put the question, carry the answer through; tell whether all ended as it must."""
+    with clock.phase("trigger and park"):
+        run_id = stack.trigger(DEMO.dag_id, DEMO.conf, "demo")
+        clock.say(f"triggered {DEMO.dag_id}, run {run_id}")
+        look = Progress(stack, run_id, clock)
+        stack.until("the question", lambda: _parked(stack, look))
+    parked = time.monotonic()
+    (request,) = stack.hitl(DEMO.dag_id, run_id)
+    with clock.phase("wait for the answer"):
+        show(stack, run_id, request, clock)
+        chosen = decide(stack, run_id, parked, clock)
+    with clock.phase("answer to the end"):
+        if chosen is not None:
+            user = _respondent(stack, request)
+            answer = stack.answer(DEMO.dag_id, run_id, DEMO.question, chosen, user=user)
+            if answer.status_code != 200:
+                raise StackError(f"the answer was refused: {answer.status_code} {answer.text}")
+            clock.say(f"{user} answered {chosen}")
+        stack.until(
+            "the end", lambda: look() and stack.run(DEMO.dag_id, run_id)["state"] in ("success", "failed")
+        )
+    return report(stack, run_id, clock)
+
+
+def _parked(stack: Stack, look: Progress) -> bool:
+    states = look()
+    if "failed" in states.values():
+        raise StackError(stack.describe(DEMO.dag_id, look.run_id))
+    return states.get(DEMO.question) == stack.parked_state
+
+
+def _respondent(stack: Stack, request: Mapping[str, Any]) -> str:
+    assigned = [user["id"] for user in request.get("assigned_users") or ()]
+    return next((name for name in assigned if name in stack.users), "admin")
+
+
+def show(stack: Stack, run_id: str, request: Mapping[str, Any], clock: Clock) -> None:
+    """Print the question, the page's link, and the commands that answer it."""
+    user = _respondent(stack, request)
+    link = required_actions_url(stack.url, dag_id=DEMO.dag_id, run_id=run_id, task_id=DEMO.question)
+    path = f"/api/v2/dags/{DEMO.dag_id}/dagRuns/{run_id}/taskInstances/{DEMO.question}/-1/hitlDetails"
+    clock.say("the run waits for a person, holding no worker slot\n")
+    print(f"  {request['subject']}")
+    for line in (request.get("body") or "").splitlines():
+        print(f"    {line}")
+    print(f"  options: {', '.join(request['options'])}\n")
+    print(f"  page:    {link}\n           log in as {user}, password {stack.passwords[user]}")
+    print("  command:")
+    token = stack.client(user).headers["Authorization"].split()[1]
+    print(f"    export HANDOFF_URL={stack.url} HANDOFF_TOKEN={token}")
+    print(f"    .venv/bin/handoff approve {run_id} {DEMO.question}")
+    print("  or with curl:")
+    print(
+        '    curl -X PATCH -H "Authorization: Bearer $HANDOFF_TOKEN" -H "Content-Type: application/json" '
+        f'-d \'{{"chosen_options": ["{APPROVE}"]}}\' "$HANDOFF_URL{path}"\n',
+        flush=True,
+    )
+
+
+def decide(stack: Stack, run_id: str, parked: float, clock: Clock) -> str | None:
+    """Return what to answer, or ``None`` where somebody has answered on the page or by command.
+
+    On a terminal the person at it is asked; without one the answer is Approve.
+    """
+    chosen = None if sys.stdin.isatty() else APPROVE
+    if chosen is None:
+        print(f"  {APPROVE}? [y/n] ", end="", flush=True)
+    else:
+        clock.say(f"no terminal: answering {APPROVE} once the request has settled")
+    while chosen is None or time.monotonic() - parked < SETTLE:
+        stack.check()
+        if stack.hitl(DEMO.dag_id, run_id)[0]["response_received"]:
+            clock.say("answered elsewhere")
+            return None
+        if chosen is None:
+            chosen = _typed()
+        else:
+            time.sleep(0.5)
+    return chosen
+
+
+def _typed() -> str | None:
+    """Return the answer that was typed within half a second, if any."""
+    if not select.select([sys.stdin], [], [], 0.5)[0]:
+        return None
+    line = sys.stdin.readline()
+    if not line:  # the terminal was closed
+        raise KeyboardInterrupt
+    word = line.strip().lower()
+    if word in ("y", "yes"):
+        return APPROVE
+    if word in ("n", "no"):
+        return REJECT
+    print("  y or n? ", end="", flush=True)
+    return None
+
+
+def report(stack: Stack, run_id: str, clock: Clock) -> bool:
+    """Print the table of tasks and the outcome, and tell whether it is the expected one."""
+    instances = stack.task_instances(DEMO.dag_id, run_id)
+    answered = stack.hitl(DEMO.dag_id, run_id)[0]
+    chosen = (answered.get("chosen_options") or ["nothing"])[0]
+    expected = DEMO.outcomes.get(chosen, {})
+    state = stack.run(DEMO.dag_id, run_id)["state"]
+    width = max(len(i["task_id"]) for i in instances)
+    print(f"\n  {'task':<{width}}  {'state':<10}  seconds")
+    good = state == "success" and bool(expected)
+    for instance in sorted(instances, key=lambda i: i["start_date"] or i["end_date"] or ""):
+        name = instance["task_id"]
+        want = expected.get(name, expected.get("*"))
+        as_expected = instance["state"] == want
+        good = good and as_expected
+        note = "" if as_expected else f"  expected {want}"
+        print(f"  {name:<{width}}  {instance['state'] or '-':<10}  {instance['duration'] or 0:7.1f}{note}")
+    by = (answered.get("responded_by_user") or {}).get("name", "nobody")
+    print(f"\n  {by} chose {chosen}; the run ended: {state}")
+    if not good:
+        print(f"\nNOT as expected:\n{stack.describe(DEMO.dag_id, run_id)}", file=sys.stderr)
+    return good
+
+
+def keep(stack: Stack) -> None:
+    """Leave Airflow up until Ctrl-C."""
+    print(f"\nAirflow stays up: {stack.url}")
+    for name, role in stack.users.items():
+        print(f"  {name:<10} {role:<8} password {stack.passwords[name]}")
+    print("Ctrl-C ends it.", flush=True)
+    while True:
+        stack.check()
+        time.sleep(1)
+
+
+def main() -> int:
+    """Run the demo and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="leave Airflow up until Ctrl-C")
+    parser.add_argument("--version", default="3.3", choices=("3.1", "3.2", "3.3"), help="the Airflow version")
+    options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    clock = Clock()
+    folder = Path(tempfile.mkdtemp(prefix="handoff-demo-"))
+    try:
+        for name in DEMO.files:
+            shutil.copy(ROOT / name, folder)
+        begun = time.monotonic()
+        users = {"admin": "admin", "manager": "user", "accounting": "user"}
+        with Stack(options.version, folder, users=users, verbose=clock.say) as stack:
+            clock.phases.append(("start Airflow", time.monotonic() - begun))
+            clock.say(f"Airflow {options.version} is up at {stack.url}: {', '.join(stack.component_names)}")
+            good = play(stack, clock)
+            if options.keep:
+                keep(stack)
+    except KeyboardInterrupt:
+        print("\nstopped; no process is left", flush=True)
+        return 130
+    except StackError as error:
+        print(f"\nthe demo failed: {error}", file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print("  " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in clock.phases))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
