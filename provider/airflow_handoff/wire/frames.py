@@ -70,9 +70,9 @@ class FrameDecoder:
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self.max_frame = max_frame
         self._offset = 0
-        self._header = bytearray()
-        self._body: bytearray | None = None
+        # A length of zero means that the header is being read; what came of header or body is in _partial.
         self._length = 0
+        self._partial = bytearray()
         self._violation: FrameViolation | None = None
 
     @property
@@ -83,7 +83,7 @@ class FrameDecoder:
     @property
     def pending(self) -> int:
         """Bytes that were received of a frame that is not complete yet, its length included."""
-        return len(self._header) + len(self._body or b"")
+        return len(self._partial) + (HEADER_SIZE if self._length else 0)
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
         """Take bytes as they come and yield every frame that they complete.
@@ -94,41 +94,37 @@ class FrameDecoder:
         :raises FrameViolation: for a length of zero or above ``max_frame``, after the frames in front of it;
             and again on every later call.
         """
+        if self._violation is not None and len(data):
+            raise self._violation
         view = memoryview(data)
-        while view:
-            if self._violation is not None:
-                raise self._violation
-            if self._body is None:
-                view = self._read_header(view)
-                continue
-            missing = self._length - len(self._body)
-            if missing > len(view):
-                self._body += view
+        position, size = 0, len(view)
+        while position < size:
+            wanted = (self._length or HEADER_SIZE) - len(self._partial)
+            piece = view[position : position + wanted]
+            position += len(piece)
+            if len(piece) < wanted:
+                self._partial += piece
                 return
-            if self._body:
-                self._body += view[:missing]
-                payload: bytes | bytearray = self._body
-            else:
-                payload = bytes(view[:missing])
-            view = view[missing:]
-            frame = Frame(self._offset, payload)
+            # What arrived in one piece is copied once and never joined.
+            whole: bytes | bytearray = bytes(piece)
+            if self._partial:
+                self._partial += piece
+                whole, self._partial = self._partial, bytearray()
+            if not self._length:
+                self._announce(int.from_bytes(whole, "big"))
+                continue
+            frame = Frame(self._offset, whole)
             self._offset += HEADER_SIZE + self._length
-            self._body = None
-            del payload
+            self._length = 0
+            del whole
             yield frame
 
-    def _read_header(self, view: memoryview) -> memoryview:
-        missing = HEADER_SIZE - len(self._header)
-        self._header += view[:missing]
-        if len(self._header) == HEADER_SIZE:
-            self._length = int.from_bytes(self._header, "big")
-            self._header.clear()
-            if self._length == 0:
-                self._break("a frame holds at least one byte and this one says it holds none")
-            elif self._length > self.max_frame:
-                self._break(f"a frame holds at most {self.max_frame} bytes, this one claims {self._length}")
-            self._body = bytearray()
-        return view[missing:]
+    def _announce(self, length: int) -> None:
+        if length == 0:
+            self._break("a frame holds at least one byte and this one says it holds none")
+        if length > self.max_frame:
+            self._break(f"a frame holds at most {self.max_frame} bytes, this one claims {length}")
+        self._length = length
 
     def _break(self, reason: str) -> None:
         self._violation = FrameViolation(reason, self._offset, in_sync=False)
@@ -139,9 +135,9 @@ class FrameDecoder:
 
         :raises FrameViolation: where it ended inside a frame.
         """
-        if self._violation is None and (self._header or self._body is not None):
-            claimed = "an unfinished length" if self._body is None else f"{self._length} bytes were announced"
-            self._break(f"the stream ended inside a frame: {claimed}, {self.pending} bytes came")
+        if self._violation is None and self.pending:
+            claimed = f"{self._length} bytes were announced" if self._length else "an unfinished length"
+            self._break(f"the stream ended inside a frame: {claimed}, {len(self._partial)} bytes came")
 
 
 _SCALARS: tuple[Any, ...] = (str, int, float, bytes)

@@ -7,8 +7,9 @@ Sockets, clocks, processes, masking and Airflow's models stay outside. What may 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from airflow_handoff.wire.ending import SILENT, Outcome, describe_exit, settle
 from airflow_handoff.wire.frames import (
@@ -37,8 +38,7 @@ from airflow_handoff.wire.states import (
 from airflow_handoff.wire.values import Message, Request
 
 
-@dataclass(frozen=True, eq=False)
-class RequestReceived:
+class RequestReceived(Struct, frozen=True, eq=False):
     """A request that the caller must answer with :meth:`SupervisorSession.reply`, exactly once.
 
     :param id: as the task numbered it; two open requests may share one.
@@ -59,8 +59,7 @@ class RequestReceived:
     note: str | None = None
 
 
-@dataclass(frozen=True)
-class RequestRefused:
+class RequestRefused(Struct, frozen=True):
     """A request that the session answered itself with an ``ErrorResponse``; the connection stays usable.
 
     :param id: as the task numbered it.
@@ -282,7 +281,7 @@ class SupervisorSession:
     def _send(self, number: int, body: Any, error: Any) -> None:
         if self.state is State.BROKEN:
             return
-        content = [number, *(None if part is None else to_body(part) for part in (body, error))]
+        content = [number, body and to_body(body), error and to_body(error)]
         try:
             frame = encode_frame(content, self.limits.max_frame)
         except UnencodableFrame as unencodable:

@@ -109,6 +109,8 @@ def after(table: Table, state: State, event: Input) -> State:
 
 def to_body(value: Message | Mapping[str, Any]) -> dict[str, Any]:
     """Return the map that goes into a frame."""
+    if type(value) is dict:
+        return value
     return value.to_body() if isinstance(value, Message) else dict(value)
 
 
