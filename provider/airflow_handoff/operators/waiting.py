@@ -1,0 +1,248 @@
+"""A request while it waits: ask, park, judge what comes back, finish or ask again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_handoff.compat import comms, standard
+from airflow_handoff.compat.park import execution_timeout_paused, park, unusable_answer
+from airflow_handoff.hitl.question import Answer
+from airflow_handoff.hitl.state import HANDOFF_KEY, MAX_REFUSED, Refusal, RequestState
+from airflow_handoff.hitl.verdict import Accepted, Refused, judge, judge_defaults
+from airflow_handoff.operators import asking, outcomes
+from airflow_handoff.operators.outcomes import HumanTimeout, RequestLost, TooManyRefused
+from airflow_handoff.operators.request import Notifier, RequestOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.triggers.base import BaseTrigger
+
+#: Our operators by the name of the standard operator that each stands for.
+STANDS_FOR: dict[str, type] = {}
+
+
+class WaitingOperator(RequestOperator):
+    """The life of a request; see :class:`airflow_handoff.operators.hitl.HITLOperator`."""
+
+    def execute(self, context: Context) -> Any:
+        """Validate, notify, write the row, park: nothing slow happens once the request can be answered."""
+        self._ask(context, self._new_state(context))
+
+    def _new_state(self, context: Context) -> RequestState:
+        """Read the rendered arguments.
+
+        :raises InvalidQuestion: if they make no question.
+        """
+        ti = context["ti"]
+        defaults = None if self.defaults is None else asking.texts(self.defaults)
+        question = asking.question(
+            subject=self.subject,
+            body=self.body,
+            options=self.options,
+            defaults=defaults,
+            multiple=self.multiple,
+            form=self.form,
+            assigned_users=self.assigned_users,
+        )
+        return RequestState(
+            approval_key=asking.key(self.approval_key or self.task_id),
+            kind=self.kind,
+            question=question,
+            defaults=None if defaults is None else tuple(defaults),
+            digest=question.digest,
+            try_number=ti.try_number,
+            ti_id=str(ti.id),
+            deadline=self._deadline(),
+        )
+
+    def _deadline(self, start: datetime | None = None) -> datetime | None:
+        wait = asking.timeout(self.response_timeout)
+        return None if wait is None else (start or _utcnow()) + wait
+
+    def _ask(self, context: Context, state: RequestState) -> NoReturn:
+        """Notify, write the row and park; the deadline moves on by what the notifiers took."""
+        self._show(state)
+        before = _utcnow()
+        self._notify(context)
+        if state.deadline is not None:
+            state = state.model_copy(update={"deadline": state.deadline + (_utcnow() - before)})
+        self._show(state)
+        row_defaults = state.defaults if isinstance(judge_defaults(state), Accepted) else None
+        users = [person.model_dump() for person in state.question.assigned_users]
+        ti_id = context["ti"].id
+        self.log.info("Asking %s: %s", state.approval_key, state.question.subject)
+        comms.upsert_hitl_detail(
+            ti_id=ti_id,
+            subject=state.question.subject,
+            body=state.question.body,
+            options=state.question.options,
+            defaults=row_defaults,
+            multiple=state.question.multiple,
+            params=self.serialized_params,
+            assigned_users=users,
+        )
+
+        def trigger() -> BaseTrigger:
+            from airflow_handoff.triggers.hitl import HITLTrigger
+
+            return HITLTrigger(
+                ti_id=ti_id,
+                options=list(state.question.options),
+                params=self.serialized_params,
+                defaults=None if row_defaults is None else list(row_defaults),
+                multiple=state.question.multiple,
+                timeout_datetime=state.deadline,
+            )
+
+        park(
+            self,
+            trigger=trigger,
+            method_name="execute_complete",
+            kwargs=state.to_kwargs(),
+            timeout=None if state.deadline is None else max(state.deadline - _utcnow(), timedelta(0)),
+        )
+
+    def _show(self, state: RequestState) -> None:
+        """Let notifiers and listeners see what is asked, not how it was written."""
+        self.options = list(state.question.options)
+        self.defaults = None if state.defaults is None else list(state.defaults)
+        users = [person.model_dump() for person in state.question.assigned_users]
+        self.assigned_users = users or None
+        self.form = state.question.form
+        deadline = state.deadline.isoformat() if state.deadline else None
+        self.hitl_summary_extra["timeout_datetime"] = deadline
+
+    def _notify(self, context: Context) -> None:
+        if not self.notifiers:
+            return
+        standard.register_virtual_subclasses(STANDS_FOR, load=True)
+        with execution_timeout_paused():
+            for notifier in self.notifiers:
+                try:
+                    notifier(context)
+                except (Exception, SystemExit):
+                    self.log.exception("Notifier %s failed; the request opens all the same.", _name(notifier))
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Go on after the wait; an answer that Airflow could not hand over opens the request again."""
+        reason = unusable_answer(next_method, next_kwargs)
+        if reason is None:
+            return super().resume_execution(next_method, next_kwargs, context)
+        state = self._new_state(context)
+        known = context["ti"].xcom_pull(key=outcomes.REFUSED_KEY, task_ids=self.task_id) or []
+        refused = tuple(Refusal.model_validate(item) for item in known)
+        deadline = self._deadline(context["ti"].start_date)
+        state = state.model_copy(update={"refused": refused, "deadline": deadline})
+        self._refuse(context, state, Refusal(reasons=(f"the form input cannot be stored: {reason}.",)))
+
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], handoff: dict[str, Any] | None = None
+    ) -> Any:
+        """Judge the answer and finish, or ask again.
+
+        :param event: what the scheduler, the api-server or the trigger says of the wait.
+        :param handoff: the state of the request; missing where another package has parked the task.
+        :raises HumanTimeout: if nobody answered in time and there are no defaults.
+        """
+        state = RequestState.from_kwargs({HANDOFF_KEY: handoff}) or self._new_state(context)
+        self._show(state)
+        if "error" in event:
+            return self._error(context, state, event)
+        if event.get("timedout"):
+            return self._time_out(context, state, event)
+        answer = outcomes.answer_from(event)
+        verdict = judge(state, answer)
+        if isinstance(verdict, Refused):
+            self._refuse(context, state, _refusal(answer, verdict.reasons))
+        return self._finish(context, state, verdict.answer, timedout=False)
+
+    def _error(self, context: Context, state: RequestState, event: dict[str, Any]) -> Any:
+        self.hitl_summary_extra["error_type"] = event.get("error_type")
+        if event.get("error_type") == "timeout":
+            return self._time_out(context, state, event)
+        if event.get("error_type") == "validation":
+            self._refuse(context, state, Refusal(reasons=(str(event["error"]),)))
+        raise RequestLost(f"The wait for an answer to {state.approval_key!r} was lost: {event['error']}")
+
+    def _time_out(self, context: Context, state: RequestState, event: Mapping[str, Any]) -> Any:
+        """Take the defaults, or fail: what a timeout does is always written by the Dag author."""
+        verdict = judge_defaults(state)
+        if isinstance(verdict, Refused):
+            self.hitl_summary_extra["error_type"] = "timeout"
+            self._keep(context, state, "timed_out", HumanTimeout.__name__, None, timedout=True)
+            raise HumanTimeout(state.approval_key, " ".join(verdict.reasons))
+        answered_at = outcomes.answer_from(event).responded_at or _utcnow()
+        answer = verdict.answer.model_copy(update={"responded_at": answered_at})
+        self.log.info("Nobody answered in time: the defaults %s are taken.", list(answer.chosen_options))
+        return self._finish(context, state, answer, timedout=True)
+
+    def _refuse(self, context: Context, state: RequestState, refusal: Refusal) -> NoReturn:
+        """Open the request again and say why, or give up after too many refused answers."""
+        refused = (*state.refused, refusal)
+        self.log.warning("The answer was refused, number %d of %d. %s", len(refused), MAX_REFUSED, refusal)
+        context["ti"].xcom_push(
+            key=outcomes.REFUSED_KEY, value=[item.model_dump(mode="json") for item in refused]
+        )
+        state = state.model_copy(update={"refused": refused})
+        if len(refused) >= MAX_REFUSED:
+            self._keep(context, state, "refused", TooManyRefused.__name__, None, timedout=False)
+            raise TooManyRefused(state.approval_key, refused)
+        self.hitl_summary_extra["refused"] = [str(item) for item in refused]
+        self._ask(context, state)
+
+    def _finish(self, context: Context, state: RequestState, answer: Answer, *, timedout: bool) -> Any:
+        returned = outcomes.result(answer, timedout=timedout)
+        responded_at = answer.responded_at
+        self.hitl_summary_extra.update(
+            chosen_options=returned["chosen_options"],
+            params_input=returned["params_input"],
+            responded_at=responded_at.isoformat() if responded_at else None,
+            responded_by_user=returned["responded_by_user"],
+        )
+        outcome, code = self._outcome(answer)
+        self._keep(context, state, outcome, code, answer, timedout=timedout)
+        self._conclude(context, state, answer, returned)
+        return returned
+
+    def _keep(
+        self,
+        context: Context,
+        state: RequestState,
+        outcome: str,
+        code: str | None,
+        answer: Answer | None,
+        *,
+        timedout: bool,
+    ) -> None:
+        """Push what outlives the task, before anything is raised."""
+        kept = outcomes.record(state, outcome, code, answer if self.do_xcom_push else None, timedout=timedout)
+        context["ti"].xcom_push(key=outcomes.OUTCOME_KEY, value=kept)
+
+    def _outcome(self, answer: Answer) -> tuple[str, str | None]:
+        """Name the outcome of *answer* and, if it fails the task, the error."""
+        return "answered", None
+
+    def _conclude(
+        self, context: Context, state: RequestState, answer: Answer, returned: dict[str, Any]
+    ) -> None:
+        """Do what follows from the answer; what raises here pushes *returned* first."""
+
+
+def _utcnow() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _refusal(answer: Answer, reasons: tuple[str, ...]) -> Refusal:
+    return Refusal(
+        reasons=reasons,
+        chosen_options=answer.chosen_options,
+        respondent=answer.respondent,
+        at=answer.responded_at,
+    )
+
+
+def _name(notifier: Notifier) -> str:
+    named = notifier if hasattr(notifier, "__qualname__") else type(notifier)
+    return f"{named.__module__}.{named.__qualname__}"
