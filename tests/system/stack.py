@@ -159,11 +159,11 @@ class Stack(AirflowApi):
         passwords.write_text(json.dumps(self.passwords))
         bundles = [
             {
-                "name": folder.name if len(self.dags_folders) > 1 else "dags-folder",
+                "name": "dags-folder" if number == 0 else f"dags-folder-{number}",
                 "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
                 "kwargs": {"path": str(folder), "refresh_interval": 5},
             }
-            for folder in self.dags_folders
+            for number, folder in enumerate(self.dags_folders)
         ]
         settings = {
             "CORE__DAGS_FOLDER": str(self.dags_folders[0]),
