@@ -7,6 +7,7 @@ python scripts/demo.py --keep     # leaves Airflow up until Ctrl-C and says how 
 from __future__ import annotations
 
 import argparse
+import json
 import select
 import shutil
 import signal
@@ -33,18 +34,26 @@ APPROVE, REJECT = "Approve", "Reject"
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """The states in which a run and its tasks must end; ``*`` stands for every task that is not named."""
+
+    run: str
+    tasks: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Demo:
     """What is shown, as data.
 
     :param files: what the Dag folder of the demo holds, relative to the project's root.
     :param question: the task that waits for a person.
-    :param outcomes: for each answer the states in which the run and its tasks must end.
+    :param outcomes: how the run must end, for each answer.
     """
 
     files: tuple[str, ...]
     dag_id: str
     question: str
-    outcomes: Mapping[str, Mapping[str, str]]
+    outcomes: Mapping[str, Outcome]
     conf: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -53,8 +62,10 @@ DEMO = Demo(
     dag_id="expense_approval",
     question="manager_approval",
     outcomes={
-        APPROVE: {"manager_approval": "success", "*": "success"},
-        REJECT: {"manager_approval": "success", "submit": "success", "*": "skipped"},
+        APPROVE: Outcome("success", {"submit": "success", "manager_approval": "success", "*": "success"}),
+        REJECT: Outcome(
+            "failed", {"submit": "success", "manager_approval": "failed", "*": "upstream_failed"}
+        ),
     },
 )
 
@@ -110,7 +121,7 @@ def play(stack: Stack, clock: Clock) -> bool:
     with clock.phase("answer to the end"):
         if chosen is not None:
             user = _respondent(stack, request)
-            answer = stack.answer(DEMO.dag_id, run_id, DEMO.question, chosen, user=user)
+            answer = stack.answer(DEMO.dag_id, run_id, DEMO.question, chosen, _form(request), user=user)
             if answer.status_code != 200:
                 raise StackError(f"the answer was refused: {answer.status_code} {answer.text}")
             clock.say(f"{user} answered {chosen}")
@@ -132,6 +143,11 @@ def _respondent(stack: Stack, request: Mapping[str, Any]) -> str:
     return next((name for name in assigned if name in stack.users), "admin")
 
 
+def _form(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form's fields with the values that they come with."""
+    return {name: field["value"] for name, field in (request.get("params") or {}).items() if "value" in field}
+
+
 def show(stack: Stack, run_id: str, request: Mapping[str, Any], clock: Clock) -> None:
     """Print the question, the page's link, and the commands that answer it."""
     user = _respondent(stack, request)
@@ -141,9 +157,13 @@ def show(stack: Stack, run_id: str, request: Mapping[str, Any], clock: Clock) ->
     print(f"  {request['subject']}")
     for line in (request.get("body") or "").splitlines():
         print(f"    {line}")
-    print(f"  options: {', '.join(request['options'])}\n")
+    print(f"  options: {', '.join(request['options'])}")
+    for name, value in _form(request).items():
+        print(f"  form:    {name}, here {value!r}")
+    print()
     print(f"  page:    {link}\n           log in as {user}, password {stack.passwords[user]}")
     print("  command:")
+    body = json.dumps({"chosen_options": [APPROVE], "params_input": _form(request)})
     token = stack.client(user).headers["Authorization"].split()[1]
     print(f"    export HANDOFF_URL={stack.url} HANDOFF_TOKEN={token}")
     print(f"    .venv/bin/handoff approve {run_id} {DEMO.question}")
@@ -198,14 +218,14 @@ def report(stack: Stack, run_id: str, clock: Clock) -> bool:
     instances = stack.task_instances(DEMO.dag_id, run_id)
     answered = stack.hitl(DEMO.dag_id, run_id)[0]
     chosen = (answered.get("chosen_options") or ["nothing"])[0]
-    expected = DEMO.outcomes.get(chosen, {})
+    expected = DEMO.outcomes.get(chosen, Outcome("answered", {}))
     state = stack.run(DEMO.dag_id, run_id)["state"]
     width = max(len(i["task_id"]) for i in instances)
     print(f"\n  {'task':<{width}}  {'state':<10}  seconds")
-    good = state == "success" and bool(expected)
+    good = state == expected.run
     for instance in sorted(instances, key=lambda i: i["start_date"] or i["end_date"] or ""):
         name = instance["task_id"]
-        want = expected.get(name, expected.get("*"))
+        want = expected.tasks.get(name, expected.tasks.get("*"))
         as_expected = instance["state"] == want
         good = good and as_expected
         note = "" if as_expected else f"  expected {want}"
