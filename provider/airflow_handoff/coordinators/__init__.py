@@ -1,1 +1,28 @@
-"""Coordinators: run task bodies written in other languages on Airflow 3.3 and later."""
+"""Coordinators: run task bodies written in other languages on Airflow 3.3 and later.
+
+The classes are loaded when they are asked for. On an Airflow that has no coordinators that is an
+:class:`~airflow_handoff.exceptions.EnvironmentUnfit` which says so, while ``language`` and ``launch``, which
+know no Airflow, can be imported everywhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_handoff.coordinators.base import SubprocessCoordinator as SubprocessCoordinator
+
+_HOME = {
+    "ExecutableCoordinator": "executable",
+    "JavaCoordinator": "java",
+    "NodeCoordinator": "node",
+    "PythonCoordinator": "python",
+    "SubprocessCoordinator": "base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_HOME)}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -248,6 +248,10 @@ class Host:
             self._drain(message[1])
         elif kind == guard.GONE:
             self._gone += 1
+            if message[
+                1
+            ]:  # not even KILL ended it, a process in an uninterruptible call: nobody waits for it
+                self._drain(-signal.SIGKILL)
 
     def _watch(self, pid: int) -> None:
         # The guard leaves the runtime a zombie, so the pid cannot mean anybody else yet. The guard reports
