@@ -140,12 +140,13 @@ def _parked(stack: Stack, look: Progress) -> bool:
 
 def _respondent(stack: Stack, request: Mapping[str, Any]) -> str:
     assigned = [user["id"] for user in request.get("assigned_users") or ()]
-    return next((name for name in assigned if name in stack.users), "admin")
+    return next((name for name in assigned if name in stack.users), "manager")
 
 
 def _form(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form's fields with the values that they come with."""
-    return {name: field["value"] for name, field in (request.get("params") or {}).items() if "value" in field}
+    fields = request.get("params") or {}
+    return {name: field["value"] for name, field in fields.items() if field.get("value") is not None}
 
 
 def show(stack: Stack, run_id: str, request: Mapping[str, Any], clock: Clock) -> None:
@@ -168,11 +169,8 @@ def show(stack: Stack, run_id: str, request: Mapping[str, Any], clock: Clock) ->
     print(f"    export HANDOFF_URL={stack.url} HANDOFF_TOKEN={token}")
     print(f"    .venv/bin/handoff approve {run_id} {DEMO.question}")
     print("  or with curl:")
-    print(
-        '    curl -X PATCH -H "Authorization: Bearer $HANDOFF_TOKEN" -H "Content-Type: application/json" '
-        f'-d \'{{"chosen_options": ["{APPROVE}"]}}\' "$HANDOFF_URL{path}"\n',
-        flush=True,
-    )
+    headers = "-H \"Authorization: Bearer $HANDOFF_TOKEN\" -H 'Content-Type: application/json'"
+    print(f"    curl -X PATCH {headers} -d '{body}' \"$HANDOFF_URL{path}\"\n", flush=True)
 
 
 def decide(stack: Stack, run_id: str, parked: float, clock: Clock) -> str | None:
