@@ -42,6 +42,7 @@ class RequestRecord:
     :param state: the task's state; ``None`` before it is scheduled.
     :param updated_at: when the task instance last changed: for a parked task, when it parked.
     :param next_kwargs: the resume kwargs as stored.
+    :param scheduler_seen_at: last heartbeat of the scheduler that queued the task; ``None`` if it has ended.
     :param row: ``None`` where nothing was asked yet.
     """
 
@@ -57,6 +58,7 @@ class RequestRecord:
     next_kwargs: Any
     dag_version_id: str | None
     row: RequestRow | None
+    scheduler_seen_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,12 @@ def raw_next_kwargs() -> Any:
 
 
 def _request_columns() -> Any:
+    from airflow.jobs.job import Job
     from airflow.models.hitl import HITLDetail
     from airflow.models.taskinstance import TaskInstance as TI
-    from sqlalchemy import select
+    from sqlalchemy import and_, select
 
-    return select(
+    query = select(
         TI.dag_id,
         TI.run_id,
         TI.task_id,
@@ -107,7 +110,10 @@ def _request_columns() -> Any:
         HITLDetail.responded_by,
         HITLDetail.chosen_options,
         HITLDetail.params_input,
+        Job.latest_heartbeat.label("scheduler_seen_at"),
     ).outerjoin(HITLDetail, HITLDetail.ti_id == TI.id)
+    running = and_(Job.id == TI.queued_by_job_id, Job.state == "running")
+    return query.outerjoin(Job, running)
 
 
 def _record(found: Any) -> RequestRecord:
@@ -139,6 +145,7 @@ def _record(found: Any) -> RequestRecord:
         next_kwargs=found.next_kwargs,
         dag_version_id=None if found.dag_version_id is None else str(found.dag_version_id),
         row=row,
+        scheduler_seen_at=found.scheduler_seen_at,
     )
 
 

@@ -124,10 +124,11 @@ class Door:
         seen: OpenRequest | None = None
         for attempt in range(ATTEMPTS):
             seen = await self._ready(place, given, user, seen)
-            reply = await self._write(seen, given, user, airflow)
-            if reply.status == 200:
-                await self._after(seen, given, user)
-                return Taken(reply, seen)
+            async with self.turn:
+                reply = await self._write(seen, given, user, airflow)
+                if reply.status == 200:
+                    await self._after(seen, given, user)
+                    return Taken(reply, seen)
             if reply.status != 409 or attempt == ATTEMPTS - 1:
                 break
         raise _turned_by_airflow(reply)
@@ -202,18 +203,17 @@ class Door:
         if request.state is not None and request.question.assigned_users:
             admit = {"id": user.get_id(), "name": str(user.get_name())}
         expectation = answers.Expectation(record.ti_id, record.next_kwargs, admit)
-        async with self.turn:
-            with answers.expecting(expectation):
-                return await airflow.call(
-                    "PATCH",
-                    *("dags", record.dag_id, "dagRuns", record.run_id, "taskInstances", record.task_id),
-                    *(str(record.map_index), "hitlDetails"),
-                    payload={
-                        "chosen_options": list(given.chosen_options),
-                        "params_input": dict(given.params_input),
-                    },
-                    judged=True,
-                )
+        with answers.expecting(expectation):
+            return await airflow.call(
+                "PATCH",
+                *("dags", record.dag_id, "dagRuns", record.run_id, "taskInstances", record.task_id),
+                *(str(record.map_index), "hitlDetails"),
+                payload={
+                    "chosen_options": list(given.chosen_options),
+                    "params_input": dict(given.params_input),
+                },
+                judged=True,
+            )
 
     async def _after(self, request: OpenRequest, given: Given, user: Any) -> None:
         """Resume and write the audit line; the answer has its 200 whatever happens here."""

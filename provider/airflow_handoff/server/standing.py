@@ -14,6 +14,11 @@ _OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"}
 #: On the way back from a park: an answer, a timeout or a timer is being worked on.
 _RESUMING = frozenset({"scheduled", "queued", "running"})
 
+#: A scheduler without a heartbeat for so long reads nothing any more; a new one knows of no old process.
+DEAD_AFTER = timedelta(seconds=30)
+#: Seconds between two looks at the scheduler's heartbeat.
+LOOK_AGAIN = 0.5
+
 
 class Standing(Enum):
     """What an answer would meet now."""
@@ -60,9 +65,21 @@ class OpenRequest:
         return Standing.NOT_ASKED
 
     def settled_in(self, now: datetime, settle: timedelta) -> float:
-        """Return the seconds until the park is old enough for an answer; 0 if it is."""
+        """Return the seconds after which to look again whether an answer is safe; 0 if it is.
+
+        The scheduler fails a task that it queues again before it has read that the first process ended. The
+        process ends within *settle* of the park; then the scheduler that queued it has to come by once.
+        """
         parked = self.record.updated_at
-        return 0.0 if parked is None else max(0.0, (parked + settle - now).total_seconds())
+        if parked is None or not settle:
+            return 0.0
+        young = (parked + settle - now).total_seconds()
+        if young > 0:
+            return young
+        seen = self.record.scheduler_seen_at
+        if seen is None or now - seen > DEAD_AFTER or seen >= parked + settle * 7 / 8:
+            return 0.0
+        return LOOK_AGAIN
 
     def same_question_as(self, other: OpenRequest) -> bool:
         """Say whether both were asked by the same attempt and are not a later round."""
