@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,10 @@ def find_config(start: Path) -> Config | None:
     :param start: the folder from which to look upwards.
     :raises CapabilitiesError: when one is there and cannot be used.
     """
-    for folder in (start, *start.parents):
+    for above in (start, *start.parents):
+        folder = Path(
+            os.path.relpath(above)
+        )  # what a person reads in a finding is relative, as they would type it
         own, project = folder / "handoff.toml", folder / "pyproject.toml"
         if own.is_file():
             return read_config(own)
@@ -130,7 +134,11 @@ def _sdks(path: Path, folder: Path, item: Any) -> Iterator[SdkSource]:
 def _target(path: Path, folder: Path, item: Any) -> Target:
     table = {"path": item} if isinstance(item, str) else item
     _known(path, "an item of `targets`", table, ("path", "format"))
-    return target(folder / _string(path, "path", table.get("path")), table.get("format"))
+    name = _string(path, "path", table.get("path"))
+    try:
+        return target(folder / name, table.get("format"))
+    except CapabilitiesError as error:
+        raise CapabilitiesError(str(path), f"{name}: {error.reason}") from None
 
 
 def _toml(path: Path) -> dict[str, Any]:

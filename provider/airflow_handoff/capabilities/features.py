@@ -85,8 +85,8 @@ Runs = Mapping[tuple[str, str], FeatureRun]
 def read_features(path: Path) -> Features:
     """Read a features file and the evidence beside it.
 
-    :param path: ``features.yaml``: ``versions``, and ``features`` with ``name``, ``title`` and ``on``: for
-        each version how it works there, or ``{absent: why}``.
+    :param path: YAML with ``versions`` and ``features``: each has ``name``, ``title`` and ``airflow``, which
+        says how it works on each version, or ``{absent: why}``.
     :raises CapabilitiesError: when one of the two cannot be used.
     """
     document = read_document(path)
@@ -109,7 +109,7 @@ def join_features(document: Document, runs: Runs) -> Features:
                 item["name"],
                 item["title"],
                 {
-                    version: _support(item["on"][version], runs.get((item["name"], version)))
+                    version: _support(item["airflow"][version], runs.get((item["name"], version)))
                     for version in versions
                 },
             )
@@ -117,7 +117,8 @@ def join_features(document: Document, runs: Runs) -> Features:
         )
     except (KeyError, TypeError) as error:
         raise CapabilitiesError(
-            document.path, f"expected `versions` and `features` with name, title and `on`; wrong: {error}"
+            document.path,
+            f"expected `versions` and `features` with name, title and `airflow`; wrong: {error}",
         ) from None
     unknown = {name for name, _ in runs} - {feature.name for feature in features}
     if unknown:

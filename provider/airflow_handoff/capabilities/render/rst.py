@@ -27,6 +27,8 @@ def escape(text: str) -> str:
     """
     text = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
     text = text.replace("::", ":\\:")
+    if text and not text.strip("\\"):
+        return "\\ " + text  # backslashes alone are an underline; an escaped space is nothing
     return "\\" + text if _BLOCK_START.match(text) else text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_handoff.capabilities.claims import Claim, Claims, Status
 from airflow_handoff.capabilities.dimensions import GROUP_TITLES, GROUPS, Dimension, DimensionList
 from airflow_handoff.capabilities.features import Features, FeatureStatus
@@ -68,7 +70,7 @@ def sdk_blocks(claims: Claims) -> tuple[Block, ...]:
                         (
                             _name(claim.dimension),
                             Cell(_tier(claim.dimension)),
-                            support_cell(claims, claim),
+                            replace(support_cell(claims, claim), title=""),
                             Cell(claim.since),
                             Cell(claim.sdk_version),
                             Cell(claim.note),
