@@ -5,7 +5,7 @@ LANGUAGE ?=
 ENVIRONMENT = $(PYTHON) scripts/environment.py
 RUN = .venv-3.3/bin/python
 
-.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-language clean
+.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-language bench-capabilities features clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,6 +48,13 @@ bench-hitl: environments ## Ours beside the standard provider: waiting cost and 
 
 bench-language: environments ## Ours beside the stock coordinators: start-up, throughput, logs
 	@$(RUN) benchmarks/language.py
+
+bench-capabilities: .venv-3.3/ready ## The hooks' start and fifty manifests, against their limits
+	@$(RUN) benchmarks/capabilities.py
+
+features: environments ## Record what the system tests show on each Airflow, and render the tables
+	@$(RUN) -m pytest tests/system -m proves --record-features
+	@$(RUN) -m airflow_handoff.cli capabilities matrix
 
 clean: ## Remove environments, caches and build results
 	rm -rf .venv .venv-* .tools build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

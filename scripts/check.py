@@ -51,6 +51,8 @@ def lint_jobs() -> list[Job]:
         Job("format", (str(BIN / "ruff"), "format", "--check", ".")),
         Job("import directions", (str(BIN / "lint-imports"), "--no-cache")),
         Job("seams to Airflow", (str(BIN / "python"), "scripts/check_seams.py")),
+        Job("claims", (str(BIN / "handoff"), "capabilities", "check")),
+        Job("generated tables", (str(BIN / "handoff"), "capabilities", "matrix", "--check")),
     ]
 
 
@@ -60,6 +62,11 @@ def unit_jobs() -> list[Job]:
         Job(f"unit tests on Airflow {v}", (f".venv-{v}/bin/python", "-m", "pytest", "-q", "tests/unit"), v)
         for v in VERSIONS
     ]
+
+
+def integration_job() -> Job:
+    """Return the tests that start other programs, but no Airflow."""
+    return Job("integration tests", (str(BIN / "python"), "-m", "pytest", "-q", "tests/integration"))
 
 
 def system(expression: str) -> Job:
@@ -111,7 +118,7 @@ def main(what: str, *arguments: str) -> int:
     if what == "lint":
         return 0 if all_succeed(lint_jobs()) else 1
     if what == "test":
-        if not all_succeed([*lint_jobs()[:1], *unit_jobs(), *lint_jobs()[1:]]):
+        if not all_succeed([*lint_jobs()[:1], *unit_jobs(), integration_job(), *lint_jobs()[1:]]):
             print("a check FAILED: see above; the system tests were not run", flush=True)
             return 1
         return run_live(system("smoke"), budget)

@@ -113,7 +113,7 @@ def check(
             return
         files = concerned or ()
     sources = sources_of(files, config)
-    if not sources:
+    if not sources and not config:
         raise click.UsageError("There is nothing to check: name a FILE, or list `sdks` in handoff.toml.")
     if (build_file or unmet) and len(sources) != 1:
         raise click.UsageError("--build-file and --unmet are for a single FILE: name it.")
@@ -185,14 +185,12 @@ def matrix(
             raise click.UsageError("There is nothing to render: name a FILE, or list `sdks` in handoff.toml.")
         _print(project, Target(Path("-"), "json" if as_json else form or "md"))
         return
-    changed = []
-    for each in chosen:
-        held, wanted = generate(each, project.section(each), project.whole(each))
-        if held != wanted:
-            changed.append(each.path)
-            if not only_check:
-                each.path.parent.mkdir(parents=True, exist_ok=True)
-                each.path.write_bytes(wanted.encode())
+    # All are generated before the first is written: an error leaves every file as it was.
+    texts = {each.path: generate(each, project.section(each), project.whole(each)) for each in chosen}
+    changed = [path for path, (held, wanted) in texts.items() if held != wanted]
+    for path in () if only_check else changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(texts[path][1].encode())
     _report(changed, len(chosen), only_check, as_json, (*files, *(f"--target {path}" for path in targets)))
     raise SystemExit(1 if changed and (only_check or fail_on_change) else 0)
 
