@@ -191,11 +191,12 @@ _QUESTION_COLUMNS = {
 }
 
 
-def refresh_question(ti_id: str, upsert: dict[str, Any]) -> dict[str, Any]:
+def refresh_question(ti_id: str, upsert: dict[str, Any], began: datetime) -> dict[str, Any]:
     """Write the question of *upsert* to the row of the task instance that has just upserted it.
 
     Airflow keeps the first attempt's question for ever.
 
+    :param began: when the upsert came in; a row that is older belongs to an earlier round.
     :returns: the fields that the row now holds.
     """
     from airflow.models.hitl import HITLDetail
@@ -215,5 +216,6 @@ def refresh_question(ti_id: str, upsert: dict[str, Any]) -> dict[str, Any]:
             column = _QUESTION_COLUMNS[name]
             if getattr(detail, column) != value:
                 setattr(detail, column, value)
-        detail.created_at = datetime.now(timezone.utc)
+        if detail.created_at < began:
+            detail.created_at = datetime.now(timezone.utc)
     return written

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import time
@@ -110,8 +111,9 @@ class Door:
     turn: contextlib.AbstractAsyncContextManager[Any] = field(default_factory=contextlib.nullcontext)
 
     @classmethod
+    @functools.cache
     def configured(cls) -> Door:
-        """Read ``[handoff] settle_seconds``."""
+        """Return the one door of this process, as ``[handoff] settle_seconds`` says."""
         settle = timedelta(seconds=apiserver.setting("settle_seconds", 8))
         return cls(settle, turn=asyncio.Lock()) if answers.is_sqlite() else cls(settle)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import MutableMapping
+from datetime import datetime, timezone
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -26,6 +27,7 @@ async def upsert(app: ASGIApp, ti_id: str, scope: Scope, receive: Receive, send:
 
     :param ti_id: the task instance as the path has it; Airflow checks it against the task's token.
     """
+    began = datetime.now(timezone.utc)
     sent = bytearray()
 
     async def listen() -> Message:
@@ -43,17 +45,17 @@ async def upsert(app: ASGIApp, ti_id: str, scope: Scope, receive: Receive, send:
         elif held and message["type"] == "http.response.body":
             body.extend(message.get("body", b""))
             if not message.get("more_body", False):
-                await _release(held[0], bytes(body), bytes(sent), ti_id, send)
+                await _release(held[0], bytes(body), bytes(sent), ti_id, began, send)
         else:
             await send(message)
 
     await app(scope, listen, hold)
 
 
-async def _release(start: Message, body: bytes, sent: bytes, ti_id: str, send: Send) -> None:
+async def _release(start: Message, body: bytes, sent: bytes, ti_id: str, began: datetime, send: Send) -> None:
     try:
         question = json.loads(sent)
-        written = await run_in_threadpool(answers.refresh_question, ti_id, question)
+        written = await run_in_threadpool(answers.refresh_question, ti_id, question, began)
         body = json.dumps({**json.loads(body), **written}).encode()
         start["headers"] = [
             *((name, value) for name, value in start["headers"] if name.lower() != b"content-length"),
