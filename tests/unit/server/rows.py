@@ -153,7 +153,7 @@ def change_task(dag_id: str, run_id: str, task_id: str, **values: Any) -> None:
 
 
 def clear_task(dag_id: str, run_id: str, task_id: str) -> str:
-    """Clear a waiting task: a new attempt id, no resume kwargs; the old request's row stays, as in Airflow."""
+    """Clear a waiting task as Airflow does: a new attempt id, no resume kwargs, the old request stays."""
     ti_id = str(uuid.uuid4())
     with create_session() as session:
         old = session.scalar(select(TI.id).where(TI.dag_id == dag_id, TI.task_id == task_id))
