@@ -7,7 +7,7 @@ triggerer share one bounded loop, so that many waiting tasks cost little.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -51,14 +51,13 @@ class _Question:
     defaults: list[str] | None
     params_input: dict[str, Any]
     timeout_datetime: datetime | None
-    now: Callable[[], datetime] = _utcnow
     gone: int = field(default=0, init=False)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the response timeout."""
         if self.timeout_datetime is None:
             return None
-        return (self.timeout_datetime - self.now()).total_seconds()
+        return (self.timeout_datetime - _utcnow()).total_seconds()
 
     async def read(self) -> dict[str, Any] | None:
         """Look for the answer; past the timeout, an answer that is there still wins over the default."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -101,7 +100,7 @@ class Poller:
     :param clock: seconds, monotonic.
     """
 
-    def __init__(self, pace: Pace, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pace: Pace, clock: Callable[[], float]) -> None:
         self._pace = pace
         self._clock = clock
         self._waiting: set[_Waiting[Any]] = set()
@@ -196,5 +195,5 @@ def poller(pace: Callable[[], Pace]) -> Poller:
     """
     loop = asyncio.get_running_loop()
     if loop not in _pollers:
-        _pollers[loop] = Poller(pace())
+        _pollers[loop] = Poller(pace(), loop.time)
     return _pollers[loop]

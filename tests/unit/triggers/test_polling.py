@@ -8,9 +8,9 @@ from contextvars import ContextVar
 from itertools import pairwise
 
 import pytest
+from tests.unit.triggers.virtual_time import run
 
 from airflow_handoff.triggers.polling import Pace, Poller, poller
-from tests.unit.triggers.virtual_time import run
 
 PACE = Pace(shortest=3.0, longest=30.0, per_second=8.0)
 
