@@ -93,6 +93,8 @@ def read_verified(stream: BinaryIO, footer: Footer) -> tuple[BundleMetadata, Map
         digests["manifest"] = _same("manifest", seal[1].decode(), hashlib.sha256(body).hexdigest())
     metadata = parse_manifest(manifest)
     if metadata.source_sha256:
+        if not seal:
+            raise InvalidBundle("the manifest was changed after packing: its last line, its digest, is gone")
         actual = _digest(stream, footer.source_start, footer.metadata_start)
         digests["source"] = _same("source", metadata.source_sha256, actual)
     return metadata, digests

@@ -20,6 +20,7 @@ METADATA_VERSION = "1.0"
 MAX_MANIFEST = 16 * 1024 * 1024
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class InvalidBundle(ValueError):
@@ -163,7 +164,8 @@ def parse_manifest(content: bytes, *, needs_dags: bool = True) -> BundleMetadata
 
 def write_manifest(metadata: BundleMetadata) -> bytes:
     """Write a manifest as YAML; texts that YAML would read as something else are quoted."""
-    return yaml.safe_dump(_plain(metadata.to_manifest()), sort_keys=False, allow_unicode=True).encode()
+    text: str = yaml.dump(_plain(metadata.to_manifest()), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text.encode()
 
 
 def _plain(value: Any) -> Any:

@@ -47,10 +47,8 @@ def read_node_bundle(path: Path) -> Bundle | None:
 
 
 def read_python_bundle(path: Path) -> Bundle | None:
-    """Read a Python script, or a ``.pyz`` archive with an ``airflow-metadata.yaml`` in it."""
-    if path.suffix == ".pyz":
-        return _open(path, _archive)
-    return _open(path, _python) if path.suffix == ".py" else None
+    """Read a Python script, a ``.pyz`` archive with an ``airflow-metadata.yaml``, or an AFBNDL01 file."""
+    return _open(path, {".py": _python, ".pyz": _archive}.get(path.suffix, _packed_python))
 
 
 def read_jar_file(path: Path) -> Bundle | None:
@@ -99,6 +97,15 @@ def _node(stream: BinaryIO, path: Path) -> Bundle | None:
 def _python(stream: BinaryIO, path: Path) -> Bundle | None:
     metadata = read_python(stream)
     return None if metadata is None else Bundle(path, "python", metadata)
+
+
+def _packed_python(stream: BinaryIO, path: Path) -> Bundle | None:
+    footer = read_footer(stream, os.fstat(stream.fileno()).st_size)
+    if footer is None:
+        return None
+    metadata, digests = read_verified(stream, footer)
+    # An executable of another language may lie in the same folder; it is none of ours.
+    return VerifiedBundle(path, "python", metadata, digests) if metadata.sdk.language == "python" else None
 
 
 def _archive(stream: BinaryIO, path: Path) -> Bundle | None:
