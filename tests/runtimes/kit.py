@@ -1,7 +1,7 @@
 """A runtime in Python, for tests: connects, reads the startup details, and offers ``ask`` and ``log``.
 
-It is run as the head of a script, before any package of ours exists in its process; it shares no code with the
-package, so that a fault there cannot hide itself here.
+It is the head of a script and imports no package of ours: it shares no code with what it tests, so that a
+fault there cannot hide itself here.
 """
 
 import json

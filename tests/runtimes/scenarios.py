@@ -3,6 +3,7 @@
 import datetime
 import os
 import subprocess
+import sys
 import time
 
 from kit import ask, comm, context, get_xcom, say, set_xcom, succeed, ti
@@ -19,7 +20,7 @@ def double():
     numbers = get_xcom("numbers")
     say("doubling", numbers=numbers)
     set_xcom([2 * n for n in numbers])
-    print("printed by the runtime")
+    sys.stdout.write("printed by the runtime\n")
     succeed()
 
 
@@ -49,12 +50,15 @@ def reschedule():
 def defer():
     """Wait for a trigger and come back in another process."""
     if context["next_method"] is None:
-        print(ask(
-            "DeferTask", state="deferred",
+        moment = datetime.datetime.now(datetime.timezone.utc).timestamp() + 2
+        ask(
+            "DeferTask",
+            state="deferred",
             classpath="airflow.providers.standard.triggers.temporal.DateTimeTrigger",
-            trigger_kwargs={"moment": {"__type": "datetime", "__var": datetime.datetime.now().timestamp() + 2}},
-            next_method="after_the_wait", next_kwargs={"kept": [1, 2]},
-        ))  # fmt: skip
+            trigger_kwargs={"moment": {"__type": "datetime", "__var": moment}},
+            next_method="after_the_wait",
+            next_kwargs={"kept": [1, 2]},
+        )
     else:
         set_xcom([context["next_method"], context["next_kwargs"]["kept"], "event" in context["next_kwargs"]])
         succeed()

@@ -31,6 +31,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.system.foreign import FOREIGN_ENV
 from tests.system.rest import RUN_FINISHED, Expected, StackError, TaskKey
 from tests.system.services import has_tool
 from tests.system.stack import ROOT, VERSIONS, Stack
@@ -38,13 +39,18 @@ from tests.system.stack import ROOT, VERSIONS, Stack
 #: Seconds after a park before an answer is safe: the scheduler must have seen the first process end.
 SETTLE = 9.0
 #: Extra environment of the campaign's Airflow.
-CAMPAIGN_ENV: dict[str, str] = {}
+CAMPAIGN_ENV: dict[str, str] = {**FOREIGN_ENV}
 
 
 def selected_versions() -> list[str]:
     """Return the versions to test, from ``HANDOFF_VERSIONS`` (a comma list) or all."""
     named = os.environ.get("HANDOFF_VERSIONS", "")
     return [v.strip() for v in named.split(",") if v.strip()] or list(VERSIONS)
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Bring the option ``--record-features``."""
+    pluginmanager.import_plugin("tests.system.recorder")
 
 
 def pytest_configure(config: pytest.Config) -> None:
