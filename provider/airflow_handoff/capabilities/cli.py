@@ -26,7 +26,7 @@ def _tells_errors(command: _F) -> _F:
 
         try:
             return command(*args, **kwargs)
-        except HandoffError as error:
+        except (HandoffError, OSError) as error:
             if kwargs.get("as_json"):
                 click.echo(json.dumps({"error": str(error)}))
             click.echo(f"Error: {error}", err=True)

@@ -60,7 +60,7 @@ def parse_document(text: str, path: str) -> Document:
     :raises CapabilitiesError: when it is neither, with the line.
     """
     as_json = path.endswith(".json")
-    data = _parse_json(text, path) if as_json else None
+    data = parse_json(text, path) if as_json else None
     # JSON is YAML but for tabs, which valid JSON has only between its tokens.
     loader = _Loader(text.replace("\t", " ") if as_json else text)
     try:
@@ -100,13 +100,19 @@ def read_text(path: Path) -> str:
         raise CapabilitiesError(str(path), f"expected UTF-8 text, and byte {error.start} is not") from None
 
 
-def _parse_json(text: str, path: str) -> Any:
+def parse_json(text: str, path: str) -> Any:
+    """Return the plain data of a JSON text.
+
+    :param text: JSON.
+    :param path: its name, for messages.
+    :raises CapabilitiesError: when it is not JSON, with the line.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise CapabilitiesError(path, f"expected JSON: {error.msg}", error.lineno) from None
     except RecursionError:
-        raise CapabilitiesError(path, "expected a manifest, and the nesting is too deep to be one") from None
+        raise CapabilitiesError(path, "expected JSON of a few levels, and the nesting is too deep") from None
 
 
 def _unreadable(error: yaml.YAMLError, path: str) -> CapabilitiesError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_handoff.capabilities.document import read_text
+from airflow_handoff.capabilities.document import parse_json, read_text
 from airflow_handoff.exceptions import CapabilitiesError
 
 FORMAT = 1
@@ -84,12 +84,7 @@ def parse_evidence(text: str, path: str) -> Evidence:
     :param path: its name, for messages.
     :raises CapabilitiesError: when it is not evidence of this format.
     """
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise CapabilitiesError(
-            path, f"expected JSON: {error.msg}; run the cases again", error.lineno
-        ) from None
+    data = parse_json(text, path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise CapabilitiesError(
             path, f'expected `"format": {FORMAT}`; upgrade airflow-provider-handoff or run the cases again'

@@ -257,3 +257,11 @@ def test_the_capabilities_hook_checks_what_the_changed_files_concern(
     assert hooked(hook.capabilities_hook, monkeypatch, "Cargo.toml", "features.evidence.json") == 0
     assert capsys.readouterr().out == ""
     assert hooked(hook.capabilities_hook, monkeypatch, "capabilities.evidence.json") == 1
+
+
+def test_a_target_that_cannot_be_written_is_told(repository: Path) -> None:
+    """One line and exit code 2, no traceback."""
+    (repository / "a").write_text("a file, not a folder")
+    result = run("matrix", "capabilities.yaml", "--target", "a/b.html")
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")

@@ -52,10 +52,12 @@ class Heading:
 
     :param text: plain text.
     :param level: 2 or 3.
+    :param code: a name from a file.
     """
 
     text: str
     level: int = 2
+    code: bool = False
 
 
 @dataclass(frozen=True)

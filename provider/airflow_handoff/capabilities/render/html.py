@@ -63,7 +63,7 @@ def to_page(title: str, blocks: tuple[Block, ...]) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
+        return f"<h{block.level}>{_inline(block)}</h{block.level}>"
     if isinstance(block, Paragraph):
         return f"<p>{escape(block.text)}</p>"
     return _table(block)
@@ -82,11 +82,13 @@ def _table(table: Table) -> str:
 
 
 def _text(cell: Cell) -> str:
-    text = escape(cell.text)
-    if cell.code:
-        text = f"<code>{text}</code>"
+    text = _inline(cell)
     if not cell.kind and not cell.title:
         return text
     kind = f' class="{escape(cell.kind)}"' if cell.kind else ""
     title = f' title="{escape(cell.title)}"' if cell.title else ""
     return f"<span{kind}{title}>{text}</span>"
+
+
+def _inline(part: Cell | Heading) -> str:
+    return f"<code>{escape(part.text)}</code>" if part.code else escape(part.text)

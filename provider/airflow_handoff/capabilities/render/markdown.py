@@ -28,7 +28,7 @@ def escape(text: str) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"{'#' * block.level} {escape(block.text)}"
+        return f"{'#' * block.level} {_inline(block)}"
     if isinstance(block, Paragraph):
         text = escape(block.text)
         return re.sub(r"^(\d+)([.)])|^([-+=])", r"\1\\\2\3", text)
@@ -49,6 +49,10 @@ def _table(table: Table) -> str:
 def _line(cells: tuple[Cell, ...], *, strong: bool = False) -> str:
     shown = []
     for cell in cells:
-        text = f"`{cell.text}`" if cell.code else escape(cell.text)
+        text = _inline(cell)
         shown.append(f"**{text}**" if strong and text else text)
     return "| " + " | ".join(shown) + " |"
+
+
+def _inline(part: Cell | Heading) -> str:
+    return f"`{part.text}`" if part.code else escape(part.text)

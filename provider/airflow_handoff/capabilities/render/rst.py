@@ -34,7 +34,7 @@ def escape(text: str) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Heading):
-        text = escape(block.text)
+        text = _inline(block)
         return f"{text}\n{_UNDERLINES[block.level] * len(text)}"
     if isinstance(block, Paragraph):
         return escape(block.text)
@@ -52,8 +52,12 @@ def _table(table: Table) -> str:
 def _item(cells: tuple[Cell, ...], *, strong: bool = False) -> list[str]:
     lines = []
     for number, cell in enumerate(cells):
-        text = f"``{cell.text}``" if cell.code else escape(cell.text)
+        text = _inline(cell)
         if strong and text:
             text = f"**{text}**"
         lines.append(f"   {'*' if number == 0 else ' '} - {text}".rstrip())
     return lines
+
+
+def _inline(part: Cell | Heading) -> str:
+    return f"``{part.text}``" if part.code else escape(part.text)

@@ -105,7 +105,7 @@ def dimension_blocks(dimensions: DimensionList) -> tuple[Block, ...]:
     for group in GROUPS:
         blocks.append(Heading(GROUP_TITLES[group]))
         for dimension in dimensions.in_group(group):
-            blocks += [Heading(dimension.name, 3), Paragraph(_sentence(dimension, dimensions))]
+            blocks += [Heading(dimension.name, 3, code=True), Paragraph(_sentence(dimension, dimensions))]
     return tuple(blocks)
 
 
