@@ -122,8 +122,7 @@ def test_the_prose_explains_each_dimension() -> None:
     """Generated from the list, with tier, revision, meaning and gate."""
     text = render(dimension_blocks(known_dimensions()), "md")
     for dimension in known_dimensions().dimensions:
-        assert f"### `{dimension.name}`
-" in text
+        assert f"### `{dimension.name}`\n" in text
     assert "MUST; on the list since main. Means: literal and XCom arguments of the stub call" in text
     assert "MUST, while native-dag-authoring is supported; on the list since 3.3." in text
     assert "While it is not supported, the dimensions that depend on it are n/a." in text
