@@ -46,6 +46,7 @@ def triggerer(stack):
     stack.stop("triggerer")
 
 
+@pytest.mark.proves("coordinators")
 @pytest.mark.smoke
 @pytest.mark.run(
     "coordinators_exchange", until={"total": {"success", "failed", "upstream_failed"}}, settle=False
