@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from tests.unit.wire.vectors import MALFORMED, VECTORS, Vector, read
+from tests.unit.wire.vectors import MALFORMED, VECTORS, WELL_FORMED, Vector, read
 
 from airflow_handoff.wire.ending import Outcome, describe_exit
 from airflow_handoff.wire.frames import FrameDecoder, UnencodableFrame, decode_payload, encode_frame
@@ -144,6 +146,27 @@ def test_should_retry_is_taken_from_the_startup_details() -> None:
     session = SupervisorSession(should_retry=True)
     session.start({"type": "StartupDetails", "ti_context": {}})
     assert session.should_retry is True
+
+
+@pytest.mark.parametrize(
+    "vector", [vector for vector in WELL_FORMED if vector.from_task], ids=lambda vector: vector.name
+)
+def test_every_captured_request_is_handed_out_or_refused(vector: Vector) -> None:
+    """What real runtimes sent causes one event each, with the id and the body that were captured."""
+    session = supervisor(should_retry=True)
+    (event,) = session.receive_comm(vector.frame)
+    assert event.id == vector.decoded[0]
+    if isinstance(event, RequestReceived):
+        assert {**event.body, **vector.decoded[1]} == event.body
+        session.reply(event)
+    assert len(session.data_to_send()) == 1
+
+
+def test_neither_room_imports_airflow() -> None:
+    """An SDK author installs the package without it."""
+    rooms = "wire.session, airflow_handoff.wire.task_session, airflow_handoff.bundles.index"
+    code = f"import sys, airflow_handoff.{rooms}; print('airflow' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 # -- requests that cannot be served -----------------------------------------------------------------------
