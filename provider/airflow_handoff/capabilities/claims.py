@@ -55,6 +55,7 @@ class Claims:
     :param supervisor_schema_version: the schema that it speaks.
     :param claims: one for each dimension, in display order.
     :param evidence: what a run showed, ``None`` where none was recorded.
+    :param outdated: the evidence is of another SDK, schema or earlier release, and proves nothing.
     """
 
     sdk: str
@@ -62,6 +63,7 @@ class Claims:
     supervisor_schema_version: str
     claims: tuple[Claim, ...]
     evidence: Evidence | None = None
+    outdated: bool = False
 
     @property
     def by_name(self) -> dict[str, Claim]:
@@ -95,7 +97,8 @@ def join_claims(
     for dimension in dimensions.dimensions:
         proof = evidence.dimensions.get(dimension.name, NO_PROOF) if evidence and fits else NO_PROOF
         claims.append(_claim(dimension, entries.get(dimension.name), proof, gate_open))
-    return Claims(data["sdk"], data["min_airflow_version"], schema, tuple(claims), evidence if fits else None)
+    outdated = evidence is not None and not fits
+    return Claims(data["sdk"], data["min_airflow_version"], schema, tuple(claims), evidence, outdated)
 
 
 def _claim(dimension: Dimension, entry: Mapping[str, Any] | None, proof: Proof, gate_open: bool) -> Claim:

@@ -36,6 +36,7 @@ def _sdk(claims: Claims) -> dict[str, Any]:
         "supervisor_schema_version": claims.supervisor_schema_version,
         "evidence": evidence
         and {
+            "outdated": claims.outdated,
             "sdk_version": evidence.sdk_version,
             "supervisor_schema_version": evidence.supervisor_schema_version,
             "supervisor": evidence.supervisor,

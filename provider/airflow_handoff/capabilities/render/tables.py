@@ -158,7 +158,8 @@ def support_cell(claims: Claims, claim: Claim) -> Cell:
 def _run(claims: Claims) -> str:
     if claims.evidence is None:
         return "none"
-    return f"{claims.evidence.sdk_version} under {claims.evidence.supervisor}"
+    outdated = "outdated: " if claims.outdated else ""
+    return f"{outdated}{claims.evidence.sdk_version} under {claims.evidence.supervisor}"
 
 
 def _group_row(group: str, width: int) -> Row:

@@ -49,6 +49,13 @@ def test_a_tick_shows_its_evidence_and_everything_else_shows_what_it_is() -> Non
     assert found["Evidence"] == ["", "1.0.0 under airflow-provider-handoff 0.1.0"]
 
 
+def test_outdated_evidence_is_said_to_be_so() -> None:
+    """A reader sees why the ticks are gone."""
+    found = rows(render(matrix_blocks((claims(proven=evidence(), version="2.0"),), known_dimensions()), "md"))
+    assert found["Evidence"] == ["", "outdated: 1.0.0 under airflow-provider-handoff 0.1.0"]
+    assert found["failed"] == ["MUST", "unproven"]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_no_tick_without_evidence(form: str) -> None:
     """Airflow's three manifests are claims: not one tick, in any format, until somebody proves one."""
@@ -96,7 +103,7 @@ def test_json_says_everything() -> None:
     written = json.loads(to_json((claims(data, evidence()),)))
     assert written == to_data((claims(data, evidence()),))
     (sdk,) = written["sdks"]
-    assert sdk["evidence"]["sdk_version"] == "1.0.0"
+    assert (sdk["evidence"]["sdk_version"], sdk["evidence"]["outdated"]) == ("1.0.0", False)
     assert sdk["dimensions"]["failed"] == {
         **{"group": "states", "tier": "MUST", "conditional": False, "status": "proven"},
         **{"since": "3.3", "sdk_version": "1.0.0", "note": "", "passed": ["cases/failed"], "failed": []},
