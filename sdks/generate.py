@@ -354,7 +354,8 @@ def rust_field(
         hint = f"Option<{hint}>"
     if not sends:
         # Replies are read leniently: null stands for "not there" wherever a default exists.
-        if hint.startswith(("Vec<", "BTreeMap<")):
+        plain = not hint.startswith("Option<") and hint != "Value"
+        if hint.startswith(("Vec<", "BTreeMap<")) or (plain and not required):
             attributes.append('default, deserialize_with = "null_is_default"')
         elif not required:
             attributes.append("default")

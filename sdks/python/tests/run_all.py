@@ -13,7 +13,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LEAST = (3, 8)
-_PROBE = "import sys, platform; print(sys.implementation.name, sys.version_info[0], sys.version_info[1], platform.python_version())"
+_PROBE = (
+    "import sys, platform; print(sys.implementation.name, *sys.version_info[:2], platform.python_version())"
+)
 
 
 def candidates():

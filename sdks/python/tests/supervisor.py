@@ -139,7 +139,7 @@ def listen():
     server.bind(("127.0.0.1", 0))
     server.listen(1)
     server.settimeout(LIMIT)
-    return server, "127.0.0.1:%d" % server.getsockname()[1]
+    return server, f"127.0.0.1:{server.getsockname()[1]}"
 
 
 def run_program(first, script=None, *, program="tasks.py", env=None, hold=1, command=None, between=None):

@@ -348,8 +348,7 @@ class Command(unittest.TestCase):
         return subprocess.run(
             [sys.executable, "-m", *arguments],
             env={"PYTHONPATH": str(SOURCE)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             check=False,
         )

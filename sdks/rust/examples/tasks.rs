@@ -1,0 +1,200 @@
+//! One task for each thing that a task can do; the tests of the SDK run this program.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use airflow_handoff_sdk::{
+    AssetRef, Context, Decision, Defer, Question, TaskError, TaskResult, Tasks, Value,
+};
+use serde::{Deserialize, Serialize};
+
+fn nothing(_: &Context) -> TaskResult<()> {
+    Ok(())
+}
+
+fn numbers(_: &Context) -> TaskResult<Vec<i64>> {
+    tracing::info!(rows = 3, msg = "x", "numbers");
+    Ok(vec![1, 2, 3])
+}
+
+fn skips(_: &Context) -> TaskResult<()> {
+    Err(TaskError::skip("no new files"))
+}
+
+fn fails(_: &Context) -> TaskResult<()> {
+    Err(TaskError::fail("the file is corrupt"))
+}
+
+fn retries(_: &Context) -> TaskResult<()> {
+    Err(TaskError::retry_after(Duration::from_secs(90), "busy"))
+}
+
+fn breaks(_: &Context) -> TaskResult<i64> {
+    Ok("not a number".parse::<i64>()?)
+}
+
+fn panics(_: &Context) -> TaskResult<()> {
+    panic!("index {} is out of bounds", 5);
+}
+
+#[derive(Deserialize)]
+struct Word {
+    word: String,
+}
+
+fn with_policy(_: &Context, given: Word) -> TaskResult<()> {
+    Err(TaskError::message(given.word))
+}
+
+fn policy(error: &TaskError, _: &Context) -> Decision {
+    match error.to_string().as_str() {
+        "later" => {
+            Decision::Retry { after: Some(Duration::from_secs(5)), reason: "policy says later".into() }
+        }
+        "never" => Decision::Fail("policy says never".into()),
+        _ => Decision::Default,
+    }
+}
+
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    a: i64,
+}
+
+fn defers(ctx: &Context) -> TaskResult<()> {
+    let moment = BTreeMap::from([("moment", 1)]);
+    let wait = Defer::new("some.Trigger", "woken").trigger_kwargs(&moment).kwargs(&Kept { a: 1 });
+    ctx.defer(wait.timeout(Duration::from_millis(2500)))
+}
+
+#[derive(Deserialize)]
+struct Woken {
+    a: i64,
+    event: Value,
+}
+
+fn woken(ctx: &Context, woken: Woken) -> TaskResult<(Value, i64, i64)> {
+    Ok((woken.event, woken.a, ctx.try_number()))
+}
+
+fn reschedules(ctx: &Context) -> TaskResult<()> {
+    std::thread::spawn(std::thread::park);
+    ctx.reschedule(Duration::from_secs(30))
+}
+
+fn asks(ctx: &Context) -> TaskResult<(String, String, String, bool)> {
+    let first = Question::new("Publish?").options(["yes", "no"]).body("**now**").field("why", &"because");
+    let first = ctx.ask_human(first.timeout(Duration::from_secs(60)))?;
+    let second = Question::new("Sure?").options(["yes", "no"]).defaults(["no"]).assigned_to("1", "Ada");
+    let second = ctx.ask_human(second)?;
+    Ok((first.choice().into(), first.field("why")?, second.choice().into(), second.timedout))
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    from_date: String,
+    names: Vec<String>,
+    #[serde(default)]
+    ratio: Option<f64>,
+}
+
+fn typed(_: &Context, given: Typed) -> TaskResult<(String, Vec<String>, Option<f64>)> {
+    Ok((given.from_date, given.names, given.ratio))
+}
+
+fn everything(ctx: &Context) -> TaskResult<Value> {
+    let found = Value::from([
+        ("xcom", ctx.xcom("up").map_index(2).get::<i64>()?.into_value()),
+        ("all", ctx.xcom("mapped").all::<i64>()?.into()),
+        ("variable", ctx.variable("v")?.into()),
+        ("default", ctx.variable_if_set("gone")?.unwrap_or("fallback".into()).into()),
+        ("keys", ctx.variable_keys(None)?.into()),
+        ("host", ctx.connection("db")?.host.unwrap_or_default().into()),
+        ("state", ctx.state().get::<i64>("cursor")?.into_value()),
+        ("asset_state", ctx.asset_state(AssetRef::Name("a")).get::<i64>("mark")?.into_value()),
+        ("events", Value::Int(ctx.asset_events(AssetRef::Name("a"), Some(1))?.len() as i64)),
+    ]);
+    ctx.set_variable("v", "text", None)?;
+    ctx.delete_variable("old")?;
+    ctx.state().set("cursor", &5, Some(Duration::from_secs(60)))?;
+    ctx.state().delete("cursor")?;
+    ctx.state().clear()?;
+    ctx.asset_state(AssetRef::Uri("s3://a")).set("mark", &1)?;
+    ctx.emit(AssetRef::Name("a"), &BTreeMap::from([("rows", 3)]))?;
+    ctx.mask_secret("hunter2")?;
+    ctx.set_map_index_label("label")?;
+    ctx.skip_downstream(&["down"])?;
+    ctx.push("more", &BTreeMap::from([("x", 1)]))?;
+    Ok(found)
+}
+
+trait IntoValue {
+    fn into_value(self) -> Value;
+}
+
+impl IntoValue for Option<i64> {
+    fn into_value(self) -> Value {
+        self.map_or(Value::Nil, Value::Int)
+    }
+}
+
+fn not_json(_: &Context) -> TaskResult<f64> {
+    Ok(f64::NAN)
+}
+
+fn many_threads(ctx: &Context) -> TaskResult<bool> {
+    let right = std::thread::scope(|scope| {
+        let ask = |n: usize| move || ctx.variable(&format!("v{n}")) == Ok(format!("value of v{n}"));
+        let threads: Vec<_> = (0..8).map(|n| scope.spawn(ask(n))).collect();
+        threads.into_iter().all(|thread| thread.join().unwrap_or(false))
+    });
+    Ok(right)
+}
+
+fn logs(_: &Context) -> TaskResult<()> {
+    tracing::info!(target: "noisy::part", "dropped");
+    tracing::error!(target: "noisy::part", "kept");
+    tracing::debug!(target: "quiet", "shown");
+    tracing::trace!("below");
+    let span = tracing::info_span!("outer", job = 7);
+    let _entered = span.enter();
+    tracing::error!(target = "t", ratio = f64::NAN, text = "a\"b", "worst");
+    println!("printed");
+    Ok(())
+}
+
+/// Asks for a variable again and again, as fast as it can: `benchmarks/sdks.py` counts.
+fn round_trips(ctx: &Context) -> TaskResult<()> {
+    let rounds: u32 = std::env::var("HANDOFF_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    for _ in 0..rounds {
+        ctx.variable("v1")?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let tasks = Tasks::new();
+    tracing::info!("loading");
+    tasks
+        .task("dag", "nothing", nothing)
+        .task("dag", "numbers", numbers)
+        .task("dag", "skips", skips)
+        .task("dag", "fails", fails)
+        .task("dag", "retries", retries)
+        .task("dag", "breaks", breaks)
+        .task("dag", "panics", panics)
+        .task("dag", "with_policy", with_policy)
+        .retry_policy("dag", "with_policy", policy)
+        .task("dag", "defers", defers)
+        .resume("dag", "defers", "woken", woken)
+        .task("dag", "reschedules", reschedules)
+        .task("dag", "asks", asks)
+        .task("dag", "typed", typed)
+        .task("dag", "everything", everything)
+        .task("dag", "not_json", not_json)
+        .task("dag", "many_threads", many_threads)
+        .task("dag", "logs", logs)
+        .task("dag", "round_trips", round_trips)
+        .run()
+}

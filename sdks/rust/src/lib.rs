@@ -1,0 +1,49 @@
+//! Airflow tasks in Rust.
+//!
+//! A program registers its tasks and hands over to [`Tasks::run`]:
+//!
+//! ```no_run
+//! use airflow_handoff_sdk::{Context, TaskResult, Tasks};
+//!
+//! fn extract(ctx: &Context) -> TaskResult<Vec<i64>> {
+//!     tracing::info!(run = ctx.run_id(), "extracting");
+//!     Ok(vec![1, 2, 3])
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     Tasks::new().task("numbers", "extract", extract).run()
+//! }
+//! ```
+//!
+//! Airflow starts the program with `--comm=HOST:PORT --logs=HOST:PORT`, one process for each try.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod args;
+pub mod bundle;
+mod client;
+mod context;
+mod de;
+mod error;
+mod execute;
+mod human;
+pub mod logs;
+#[rustfmt::skip]
+pub mod messages;
+mod outcome;
+mod ser;
+mod sha256;
+mod tasks;
+mod time;
+pub mod value;
+
+pub use client::Client;
+pub use context::{AssetRef, AssetStore, Context, TaskStore, XCom};
+pub use error::Error;
+pub use human::{Answer, Question};
+pub use outcome::{Decision, Defer, TaskError, TaskResult};
+pub use tasks::{Handler, Tasks};
+pub use value::Value;
+
+/// The result of a request to the supervisor.
+pub type Result<T> = std::result::Result<T, Error>;
