@@ -5,9 +5,13 @@ fault there cannot hide itself here.
 """
 
 import json
+import os  # noqa: F401  # what scripts behind this head use
+import signal  # noqa: F401
 import socket
 import struct
+import subprocess  # noqa: F401
 import sys
+import time  # noqa: F401
 
 import msgpack
 

@@ -192,4 +192,4 @@ class SubprocessCoordinator(Language, BaseCoordinator):
         bundle = self.read_bundle(Path(path))
         if bundle is None:
             raise CoordinatorMisconfigured(f"{path} is not a bundle of {type(self).__name__}")
-        return [str(part) for part in self.command(bundle)], self.schema_of(bundle)
+        return [str(part) for part in self.command(bundle)], bundle.metadata.schema_version
