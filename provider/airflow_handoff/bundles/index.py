@@ -72,7 +72,7 @@ class Catalogue:
 
     roots: tuple[Path, ...]
     kind: str
-    entries: Mapping[Path, Mapping[str, Any]]
+    entries: Mapping[str, Mapping[str, Any]]
     rejected: tuple[Rejected, ...] = ()
     others: int = 0
     unreadable: tuple[Rejected, ...] = field(default=())
@@ -97,7 +97,7 @@ class Catalogue:
         raise DuplicateBundle(
             place,
             f"the Dag {dag_id!r} is in more than one bundle, {listed}: remove all but one",
-            tuple(found),
+            tuple(map(Path, found)),
         )
 
     def _missing(self, dag_id: str) -> str:
@@ -109,11 +109,11 @@ class Catalogue:
         return holds if self.entries else f"{holds}; {self.others} other files lie here"
 
 
-def _bundle(path: Path, entry: Mapping[str, Any]) -> Bundle:
+def _bundle(path: str, entry: Mapping[str, Any]) -> Bundle:
     metadata = BundleMetadata.model_validate(entry["metadata"])
     if entry.get("digests") is None:
-        return Bundle(path, entry["kind"], metadata)
-    return VerifiedBundle(path, entry["kind"], metadata, entry["digests"])
+        return Bundle(Path(path), entry["kind"], metadata)
+    return VerifiedBundle(Path(path), entry["kind"], metadata, entry["digests"])
 
 
 class BundleIndex:
@@ -148,13 +148,13 @@ class BundleIndex:
         unreadable: list[Rejected] = []
         for path, found in walk(self.roots, unreadable):
             key = list(identity(found))
-            entry = remembered.get(str(path))
+            entry = remembered.get(path)
             if entry is None or entry["key"] != key:
-                entry = {"key": key, **self._read(path)}
+                entry = {"key": key, **self._read(Path(path))}
                 fresh = True
                 if time.time() - max(found.st_ctime, found.st_mtime) < _SETTLED:
                     entry["unsettled"] = True
-            known[str(path)] = entry
+            known[path] = entry
         if fresh or known.keys() != remembered.keys():
             self._store({path: entry for path, entry in known.items() if "unsettled" not in entry})
         return self._catalogue(known, unreadable)
@@ -163,7 +163,7 @@ class BundleIndex:
         return Catalogue(
             self.roots,
             self.kind,
-            {Path(path): entry for path, entry in known.items() if "metadata" in entry},
+            {path: entry for path, entry in known.items() if "metadata" in entry},
             tuple(
                 Rejected(Path(path), entry["reason"]) for path, entry in known.items() if "reason" in entry
             ),
@@ -238,7 +238,7 @@ def _user_cache() -> Path | None:
 
 def walk(
     roots: Iterable[Path], unreadable: list[Rejected] | None = None
-) -> Iterator[tuple[Path, os.stat_result]]:
+) -> Iterator[tuple[str, os.stat_result]]:
     """Yield every regular file below some roots with its ``stat``, in a stable order.
 
     Links are followed, and a file or folder that is reached twice is visited once. Names that begin with a
@@ -248,11 +248,12 @@ def walk(
     """
     seen: set[tuple[int, int]] = set()
     unread = unreadable if unreadable is not None else []
-    waiting = [Path(root) for root in reversed(list(roots))]
+    # Texts and not paths: with thousands of files, making paths would cost more than the rest.
+    waiting = [str(root) for root in reversed(list(roots))]
     while waiting:
         path = waiting.pop()
         try:
-            found = path.stat()
+            found = os.stat(path)
             if (found.st_dev, found.st_ino) in seen:
                 continue
             seen.add((found.st_dev, found.st_ino))
@@ -260,6 +261,6 @@ def walk(
                 yield path, found
             elif stat.S_ISDIR(found.st_mode):
                 names = sorted(os.listdir(path), key=lambda name: (name.startswith("."), name))
-                waiting.extend(path / name for name in reversed(names))
+                waiting.extend(os.path.join(path, name) for name in reversed(names))
         except OSError as error:
-            unread.append(Rejected(path, f"cannot be read: {error.strerror}"))
+            unread.append(Rejected(Path(path), f"cannot be read: {error.strerror}"))
