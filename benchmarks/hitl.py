@@ -48,7 +48,7 @@ class Plan:
     pairs: int = 3
     window: float = 120.0
     waiting: int = 200
-    answers: int = 24
+    answers: int = 20
 
 
 @dataclass(frozen=True)

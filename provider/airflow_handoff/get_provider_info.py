@@ -45,7 +45,7 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "float",
                         "example": "1.5",
-                        "default": "3.0",
+                        "default": "4.0",
                     },
                     "poke_interval_max": {
                         "description": (
@@ -64,8 +64,8 @@ def get_provider_info() -> dict[str, Any]:
                         ),
                         "version_added": "0.1.0",
                         "type": "float",
-                        "example": "4.0",
-                        "default": "8.0",
+                        "example": "10.0",
+                        "default": "5.0",
                     },
                     "settle_seconds": {
                         "description": (

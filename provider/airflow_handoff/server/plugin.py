@@ -7,6 +7,7 @@ from typing import Any
 from airflow.plugins_manager import AirflowPlugin
 
 from airflow_handoff.server.guard import ASGIApp, Guard, Receive, Scope, Send
+from airflow_handoff.server.prefill import Prefill
 
 
 class LazyApp:
@@ -30,5 +31,6 @@ class HandoffPlugin(AirflowPlugin):
     name = "handoff"
     fastapi_apps: list[Any] = [{"name": "handoff", "url_prefix": "/handoff", "app": LazyApp()}]  # noqa: RUF012 - Airflow's way
     fastapi_root_middlewares: list[Any] = [  # noqa: RUF012 - Airflow's way
-        {"name": "handoff", "middleware": Guard, "args": [], "kwargs": {}}
+        {"name": "handoff", "middleware": Guard, "args": [], "kwargs": {}},
+        {"name": "handoff-prefill", "middleware": Prefill, "args": [], "kwargs": {}},
     ]

@@ -6,6 +6,7 @@ triggerer share one bounded loop, so that many waiting tasks cost little.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ require_airflow("airflow_handoff.triggers.hitl")
 from airflow.triggers.base import BaseTrigger, TriggerEvent  # noqa: E402
 
 from airflow_handoff.compat import trigger as channel  # noqa: E402
+from airflow_handoff.hitl.question import json_problems  # noqa: E402
 from airflow_handoff.triggers.polling import Pace, poller  # noqa: E402
 
 log = logging.getLogger(__name__)
@@ -96,9 +98,13 @@ class _Question:
 
 
 def _answered(stored: channel.StoredAnswer) -> dict[str, Any]:
+    params: Any = stored.params_input
+    if json_problems(params):
+        # Airflow's serialization would choke on it for ever; the operator reads text and refuses it.
+        params = json.dumps(params)
     return {
         "chosen_options": stored.chosen_options,
-        "params_input": stored.params_input,
+        "params_input": params,
         "responded_at": stored.responded_at,
         "responded_by_user": stored.responded_by_user,
         # Nobody's answer is the timeout's default, also when an earlier run of this trigger recorded it.

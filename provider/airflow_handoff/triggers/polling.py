@@ -31,9 +31,9 @@ class Pace:
     :param per_second: reads a second at most, for all waiting requests together.
     """
 
-    shortest: float = 3.0
+    shortest: float = 4.0
     longest: float = 30.0
-    per_second: float = 8.0
+    per_second: float = 5.0
 
     def interval(self, age: float, failures: int = 0) -> float:
         """Return the seconds between two reads.
