@@ -118,6 +118,16 @@ def test_the_answer_is_not_judged(row: Row) -> None:
     assert run(scene())["chosen_options"] == ["maybe"]
 
 
+def test_case_reserved_keys(row: Row) -> None:
+    """Form input that Airflow cannot serialize travels as text, so that the operator can refuse it."""
+
+    async def scene() -> dict[str, Any]:
+        row.answer("yes", data={"__classname__": "x"})
+        return await event_of(a_trigger())
+
+    assert run(scene())["params_input"] == '{"data": {"__classname__": "x"}}'
+
+
 def test_case_deadline_race(row: Row) -> None:
     """An answer at 9.9 s of a 10 s timeout wins over the default, though it is read after the deadline."""
     trigger = a_trigger(defaults=["no"], timeout_datetime=START + timedelta(seconds=10))
