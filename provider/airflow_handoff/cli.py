@@ -40,7 +40,12 @@ EXTRAS: Mapping[str, str] = {
     "itsdangerous": "server",
     "jinja2": "server",
 }
-EXIT_UNFIT = 2
+
+
+class Unfit(click.ClickException):
+    """A command that cannot run where it stands; the message says what to install."""
+
+    exit_code = 2
 
 
 class LazyGroup(click.Group):
@@ -80,9 +85,7 @@ def _unfit(command: str, error: ImportError) -> click.ClickException:
         advice = f"it needs {top}: run `pip install 'airflow-provider-handoff[{extra}]'`."
     else:
         advice = str(error)
-    unfit = click.ClickException(f"`handoff {command}` cannot run here: {advice}")
-    unfit.exit_code = EXIT_UNFIT
-    return unfit
+    return Unfit(f"`handoff {command}` cannot run here: {advice}")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
