@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_handoff.compat import comms, standard
 from airflow_handoff.compat.park import execution_timeout_paused, park, unusable_answer
-from airflow_handoff.hitl.question import Answer
+from airflow_handoff.hitl.question import Answer, Question
 from airflow_handoff.hitl.state import HANDOFF_KEY, MAX_REFUSED, Refusal, RequestState
 from airflow_handoff.hitl.verdict import Accepted, Refused, judge, judge_defaults
 from airflow_handoff.operators import asking, outcomes
@@ -73,7 +73,7 @@ class WaitingOperator(RequestOperator):
         users = [person.model_dump() for person in state.question.assigned_users]
         ti_id = context["ti"].id
         self.log.info("Asking %s: %s", state.approval_key, state.question.subject)
-        comms.upsert_hitl_detail(
+        row = comms.upsert_hitl_detail(
             ti_id=ti_id,
             subject=state.question.subject,
             body=state.question.body,
@@ -83,6 +83,7 @@ class WaitingOperator(RequestOperator):
             params=self.serialized_params,
             assigned_users=users,
         )
+        self._warn_if_stale(row, state.question)
 
         def trigger() -> BaseTrigger:
             from airflow_handoff.triggers.hitl import HITLTrigger
@@ -103,6 +104,18 @@ class WaitingOperator(RequestOperator):
             kwargs=state.to_kwargs(),
             timeout=None if state.deadline is None else max(state.deadline - _utcnow(), timedelta(0)),
         )
+
+    def _warn_if_stale(self, row: Any, question: Question) -> None:
+        """Say so where the reader sees an earlier round's question: Airflow keeps the first one for ever."""
+        subject = getattr(row, "subject", question.subject)
+        options = list(getattr(row, "options", question.options))
+        if (subject, options) != (question.subject, list(question.options)):
+            self.log.warning(
+                "The reader will see the question of an earlier round, %r with the options %s, because the "
+                "api-server has not loaded the plugin of airflow-provider-handoff.",
+                subject,
+                options,
+            )
 
     def _show(self, state: RequestState) -> None:
         """Let notifiers and listeners see what is asked, not how it was written."""

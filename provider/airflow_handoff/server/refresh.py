@@ -56,7 +56,8 @@ async def _release(start: Message, body: bytes, sent: bytes, ti_id: str, began: 
     try:
         question = json.loads(sent)
         written = await run_in_threadpool(answers.refresh_question, ti_id, question, began)
-        body = json.dumps({**json.loads(body), **written}).encode()
+        stored = json.loads(body)
+        body = json.dumps({name: written.get(name, value) for name, value in stored.items()}).encode()
         start["headers"] = [
             *((name, value) for name, value in start["headers"] if name.lower() != b"content-length"),
             (b"content-length", str(len(body)).encode()),

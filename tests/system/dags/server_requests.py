@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 from airflow.sdk import DAG, BaseNotifier, Param, task
+
 from airflow_handoff.operators.hitl import ApprovalOperator, HITLEntryOperator, HITLOperator
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -1,0 +1,139 @@
+"""Many answers at once, on PostgreSQL, with several workers behind an address with a path."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.system.stack import ROOT, Stack
+
+TASKS = 30
+
+
+class PathStack(Stack):
+    """An Airflow whose base_url has a path."""
+
+    def _environment(self) -> dict[str, str]:
+        self.url = f"{self.url}/airflow/prod"
+        return super()._environment()
+
+
+@pytest.fixture(scope="session")
+def busy(airflow_version: str) -> Iterator[Stack]:
+    """PostgreSQL, two api-server workers, a path in the address."""
+    env = {"AIRFLOW__API__WORKERS": "2"}
+    dags = ROOT / "tests" / "system" / "dags"
+    with PathStack(airflow_version, dags, database="postgresql", env=env) as running:
+        yield running
+
+
+def states(stack: Stack, dag_id: str, run_id: str) -> list[str | None]:
+    """Return the states of a mapped task's instances."""
+    return [t["state"] for t in stack.task_instances(dag_id, run_id) if t["map_index"] >= 0]
+
+
+def answer_at_once(stack: Stack, dag_id: str, run_id: str) -> list[int]:
+    """Answer each instance from before its row appears; return the final statuses."""
+    stack.client()
+
+    def one(index: int) -> int:
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline:
+            status = stack.answer(dag_id, run_id, "choose", "a", map_index=index).status_code
+            if status not in (404, 425):
+                return status
+            time.sleep(0.03)
+        return 0
+
+    with ThreadPoolExecutor(TASKS) as pool:
+        return list(pool.map(one, range(TASKS)))
+
+
+@pytest.mark.versions("3.3")
+def test_no_answer_is_lost_that_comes_the_moment_the_row_appears(busy: Stack, record_property: Any) -> None:
+    """Thirty of them through Airflow's own API with the guard: all taken, none fatal; stock beside it."""
+    ours = busy.trigger("server_many")
+    assert answer_at_once(busy, "server_many", ours) == [200] * TASKS
+    busy.wait_run("server_many", ours, {"success"})
+    assert states(busy, "server_many", ours) == ["success"] * TASKS
+
+    stock = busy.trigger("server_stock_many")
+    answer_at_once(busy, "server_stock_many", stock)
+    busy.wait_run("server_stock_many", stock)
+    lost = [state for state in states(busy, "server_stock_many", stock) if state != "success"]
+    record_property("lost_by_the_standard_provider", len(lost))
+    sys.stderr.write(f"\nanswers lost: ours 0 of {TASKS}, standard provider {len(lost)} of {TASKS}\n")
+
+
+def test_of_fifty_answers_at_once_exactly_one_is_taken(busy: Stack) -> None:
+    """Through both doors and two workers; the rest gets 409; the one that got 200 is the result."""
+    run_id = busy.trigger("server_choice")
+    busy.wait_tasks("server_choice", run_id, {"choose": busy.parked_state})
+    clients = [busy.client(user) for user in ("admin", "alice", "bob", "carol")]
+    route = f"/handoff/v1/dags/server_choice/runs/{run_id}/answer/choose"
+    gate = threading.Barrier(50)
+
+    def one(number: int) -> tuple[int, str, str]:
+        option, client = "ab"[number // 2 % 2], clients[number % 4]
+        user = ("admin", "alice", "bob", "carol")[number % 4]
+        gate.wait()
+        if number % 2:
+            reply = client.post(route, json={"options": [option]})
+        else:
+            reply = busy.answer("server_choice", run_id, "choose", option, user=user)
+        return reply.status_code, option, user
+
+    with ThreadPoolExecutor(50) as pool:
+        replies = list(pool.map(one, range(50)))
+    assert sorted(status for status, _, _ in replies) == [200, *[409] * 49]
+    (taken,) = [reply for reply in replies if reply[0] == 200]
+    busy.wait_run("server_choice", run_id, {"success"})
+    result = busy.xcom("server_choice", run_id, "choose")
+    assert (result["chosen_options"], result["responded_by_user"]["name"]) == ([taken[1]], taken[2])
+
+
+@pytest.mark.versions("3.1", "3.2")
+def test_an_answered_task_resumes_at_once(busy: Stack, record_property: Any) -> None:
+    """Thirty answers ten seconds after the park, the standard provider beside: quick, once, nobody dies."""
+    pids = dict(busy.pids)
+    runs = {dag_id: busy.trigger(dag_id) for dag_id in ("server_many", "server_stock_many")}
+    for dag_id, run_id in runs.items():
+        busy.until(
+            f"{dag_id} to park",
+            lambda dag_id=dag_id, run_id=run_id: states(busy, dag_id, run_id) == ["deferred"] * TASKS,
+        )
+    time.sleep(12)
+    delays = {dag_id: _delays(busy, dag_id, run_id) for dag_id, run_id in runs.items()}
+    medians = {dag_id: statistics.median(found) for dag_id, found in delays.items()}
+    sys.stderr.write(f"\nanswer to end of the resumed task, median: {medians}\n")
+    record_property("medians", medians)
+    assert medians["server_many"] < 1.5
+    assert medians["server_many"] < medians["server_stock_many"]
+    assert busy.pids == pids
+    busy.check()
+    for index in range(TASKS):
+        log = busy.task_log("server_many", runs["server_many"], "choose", map_index=index)
+        assert log.count("DAG bundles loaded") == 2, f"one park and one resume:\n{log}"
+
+
+def _delays(stack: Stack, dag_id: str, run_id: str) -> list[float]:
+    """Answer one after the other; return the seconds from the answer to the end of its task."""
+    answered: dict[int, datetime] = {}
+    for index in range(TASKS):
+        reply = stack.answer(dag_id, run_id, "choose", "a", map_index=index)
+        assert reply.status_code == 200, reply.text
+        answered[index] = datetime.fromisoformat(reply.json()["responded_at"])
+        time.sleep(0.7)
+    stack.wait_run(dag_id, run_id, {"success"})
+    return [
+        (datetime.fromisoformat(t["end_date"]) - answered[t["map_index"]]).total_seconds()
+        for t in stack.task_instances(dag_id, run_id)
+    ]
