@@ -137,7 +137,7 @@ class BundleIndex:
         self.kind = kind
         self._reader = reader
         folder = cache_dir or _user_cache()
-        name = json.dumps([_FORMAT, __version__, kind, [str(root) for root in self.roots]])
+        name = json.dumps([_FORMAT, __version__, kind, _code(reader), [str(root) for root in self.roots]])
         self._file = folder and folder / f"bundles-{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
 
     def scan(self) -> Catalogue:
@@ -226,6 +226,15 @@ class BundleIndex:
             if temporary:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
+
+
+def _code(reader: Any) -> str:
+    """Return something that changes when a reader is edited, for what an older one found is forgotten then."""
+    code = getattr(getattr(reader, "__func__", reader), "__code__", None)
+    if code is None:
+        return ""
+    texts = [item for item in code.co_consts if isinstance(item, (str, bytes, int))]
+    return hashlib.sha256(repr((code.co_code, code.co_names, texts)).encode()).hexdigest()
 
 
 def _user_cache() -> Path | None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.bundles.artifacts import executable, jar, metadata
@@ -247,6 +248,18 @@ def test_kinds_do_not_share_a_memory(tmp_path: Path) -> None:
             index = BundleIndex([tmp_path / "root"], reader, kind, cache_dir=tmp_path / "cache")
             kinds[kind] = [bundle.path.name for bundle in index.scan().bundles()]
         assert kinds == {"executable": ["a"], "jar": ["b.jar"]}
+
+
+def test_an_edited_reader_forgets_what_the_older_one_found(root: Path, tmp_path: Path) -> None:
+    """Who corrects a reader of their own is not told what it said before."""
+    settle(root)
+    found = []
+    for body in ("return None", "return read(path)"):
+        names: dict[str, Any] = {"read": read_executable}
+        exec(f"def reader(path):\n    {body}", names)
+        index = BundleIndex([root], names["reader"], "own", cache_dir=tmp_path / "cache")
+        found.append(len(list(index.scan().bundles())))
+    assert found == [0, 2]
 
 
 def test_a_file_that_changes_while_it_is_read_is_rejected(
