@@ -34,7 +34,7 @@ PYTHONS = {"3.1": ">=3.11,<3.14", "3.2": ">=3.11,<3.15", "3.3": ">=3.11,<3.15"}
 DEFAULT = "3.3"
 EXTRAS = ["airflow", "client", "server"]
 #: Only the default environment checks style and builds the documentation.
-GROUPS = {"3.1": ["test"], "3.2": ["test"], "3.3": ["test", "lint", "docs"]}
+GROUPS = {"3.1": ["test"], "3.2": ["test"], "3.3": ["test", "lint", "docs", "node"]}
 
 
 def main() -> int:

