@@ -62,3 +62,12 @@ def test_airflow_finds_it_through_the_entry_point():
         e for e in entry_points(group="apache_airflow_provider") if e.value.startswith("airflow_handoff")
     )
     assert entry.load()() == INFO
+
+
+def test_the_declared_pace_is_the_one_that_was_measured():
+    """Airflow hands out the declared default, so another one in the code would never be used."""
+    from airflow_handoff.triggers.polling import Pace
+
+    options = INFO["config"]["handoff"]["options"]
+    declared = [float(options[n]["default"]) for n in ("poke_interval", "poke_interval_max", "poke_rate")]
+    assert declared == [Pace().shortest, Pace().longest, Pace().per_second]
