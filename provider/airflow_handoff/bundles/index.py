@@ -229,7 +229,7 @@ class BundleIndex:
 
 
 def _code(reader: Any) -> str:
-    """Return something that changes when a reader is edited, for what an older one found is forgotten then."""
+    """Return something that changes when a reader is edited: what the older one found is forgotten then."""
     code = getattr(getattr(reader, "__func__", reader), "__code__", None)
     if code is None:
         return ""

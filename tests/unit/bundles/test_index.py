@@ -201,7 +201,7 @@ def test_a_read_only_root_is_no_error(root: Path, index: Callable[[], tuple]) ->
 def find_all(root: Path, cache: Path, ready: object, dags: list[str], out: object) -> None:
     """Find many Dags, starting together with another process."""
     ready.wait()  # type: ignore[attr-defined]
-    index = BundleIndex([root], read_executable, "executable", cache_dir=cache)
+    index = BundleIndex([root], CountingReader(), "executable", cache_dir=cache)
     catalogue = index.scan()
     out.put([str(catalogue.find(dag_id).path) for dag_id in dags])  # type: ignore[attr-defined]
 
