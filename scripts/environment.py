@@ -58,8 +58,7 @@ def main() -> int:
 def compile_constraints(version: str) -> None:
     """Resolve everything that an environment of the version may hold, for all its Pythons."""
     extras = [part for extra in EXTRAS for part in ("--extra", extra)]
-    # Groups are named with their file: the project itself comes in from standard input.
-    groups = [part for group in ("test", "lint", "docs") for part in ("--group", group)]
+    groups = [part for group in GROUPS[version] for part in ("--group", group)]
     command = [
         *(str(uv()), "pip", "compile", "pyproject.toml", "-", *extras, *groups),
         *("--universal", "--python-version", "3.11", "--no-annotate", "--quiet", "--upgrade"),

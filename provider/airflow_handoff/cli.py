@@ -64,10 +64,9 @@ class LazyGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         module, attribute, _ = COMMANDS[cmd_name]
         try:
-            command = getattr(importlib.import_module(module), attribute)
+            command: click.Command = getattr(importlib.import_module(module), attribute)
         except ImportError as error:
             raise _unfit(cmd_name, error) from error
-        assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
