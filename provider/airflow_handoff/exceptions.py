@@ -8,8 +8,10 @@ one that wrote it there raises :class:`UnknownStateVersion`. When the package it
 :class:`EnvironmentUnfit` says in one sentence what to install.
 
 A task may leave for another language instead. The runtime then speaks a wire; a frame or a message that
-breaks its rules is a :class:`WireError` and says whose fault it was. The program it runs comes out of a
-bundle; one that cannot be used is a :class:`BundleError` and names the file and the reason. A program that
+breaks its rules is a :class:`WireError` and says whose fault it was: the peer's (``FrameViolation``,
+``InvalidMessage``) or our own (``UnencodableFrame``, ``SessionMisuse``). The program it runs comes out of a
+bundle; one that cannot be used is a :class:`BundleError` and names the file and the reason, none that holds
+the Dag is a ``BundleNotFound``, and more than one a ``DuplicateBundle`` that names them all. A program that
 cannot be started, or that does not come back to its host in time, is a :class:`LaunchError` and repeats what
 it printed.
 
