@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airflow_handoff.coordinators.base import SubprocessCoordinator as SubprocessCoordinator
+    from airflow_handoff.coordinators.direct import DirectCoordinator as DirectCoordinator
     from airflow_handoff.coordinators.executable import ExecutableCoordinator as ExecutableCoordinator
     from airflow_handoff.coordinators.java import JavaCoordinator as JavaCoordinator
     from airflow_handoff.coordinators.node import NodeCoordinator as NodeCoordinator
@@ -23,6 +24,7 @@ _HOME = {
     "NodeCoordinator": "node",
     "PythonCoordinator": "python",
     "SubprocessCoordinator": "base",
+    "DirectCoordinator": "direct",
 }
 
 

@@ -133,11 +133,11 @@ class Stage:
 
     runtime = RUNTIME
 
-    def impatient(self) -> None:
-        """Let heartbeats be due at once."""
+    def impatient(self, seconds: float = 0.5) -> None:
+        """Let heartbeats be due soon."""
         from airflow.sdk.execution_time import supervisor
 
-        self._monkeypatch.setattr(supervisor, "MIN_HEARTBEAT_INTERVAL", 0.5)
+        self._monkeypatch.setattr(supervisor, "MIN_HEARTBEAT_INTERVAL", seconds)
 
     def script(self, body: str, *, plain: bool = False, **keywords: Any) -> Result:
         """Run a runtime written in Python; ``plain`` without the preamble that connects it."""
