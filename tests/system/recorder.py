@@ -40,12 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FeatureRecorder(evidence))
 
 
-def full_version(release: str) -> str:
+def full_version(release: str, root: Path = ROOT) -> str:
     """Return the full Airflow version of an environment, such as ``3.3.2`` for ``3.3``."""
-    found = sorted(
-        (ROOT / f".venv-{release}").glob("lib/python*/site-packages/apache_airflow_core-*.dist-info")
-    )
-    return found[-1].name.split("-")[1]
+    pattern = "lib/python*/site-packages/apache_airflow_core-*.dist-info"
+    (found,) = (root / f".venv-{release}").glob(pattern)
+    return found.name.removesuffix(".dist-info").split("-")[-1]
 
 
 class FeatureRecorder:

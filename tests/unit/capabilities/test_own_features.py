@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.system.recorder import full_version
+
 from airflow_handoff.capabilities.features import parse_runs, read_features
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -99,6 +101,14 @@ def test_the_recorder_writes_what_the_tests_showed(tmp_path: Path) -> None:
         ("links", "3.1"): ("3.1.9", (), (end,)),
         ("links", "3.3"): ("3.3.9", (), (end,)),
     }
+
+
+def test_the_full_version_is_that_of_the_environment(tmp_path: Path) -> None:
+    """Read where the tests' Airflow is installed, not remembered."""
+    (tmp_path / ".venv-3.2/lib/python3.12/site-packages/apache_airflow_core-3.2.2.dist-info").mkdir(
+        parents=True
+    )
+    assert full_version("3.2", tmp_path) == "3.2.2"
 
 
 def test_marks_and_the_list_agree() -> None:
