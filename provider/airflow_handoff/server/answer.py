@@ -290,6 +290,8 @@ def _fact(request: OpenRequest, name: str) -> Any:
 
 
 def _turned_by_airflow(reply: Reply) -> TurnedAway:
+    if reply.status >= 500:
+        return TurnedAway(502, "Airflow could not write the answer: see the api-server's log.")
     body = reply.json()
     detail = body.get("detail") if isinstance(body, dict) else None
     return TurnedAway(reply.status, detail if isinstance(detail, str) else json.dumps(detail))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
+
+log = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -65,7 +68,11 @@ class Airflow:
         body = b"" if payload is None else json.dumps(payload).encode()
         scope = self._scope(method, path, query, body, judged)
         collected = _Collector(body)
-        await self.app(scope, collected.receive, collected.send)
+        try:
+            await self.app(scope, collected.receive, collected.send)
+        except Exception:
+            log.exception("Airflow's own route failed: %s %s", method, scope["path"])
+            return Reply(500, (), b"")
         return collected.reply()
 
     def _scope(

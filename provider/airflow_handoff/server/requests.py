@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.concurrency import run_in_threadpool
 
 from airflow_handoff.compat import apiserver, records
+from airflow_handoff.exceptions import HandoffError
 from airflow_handoff.hitl.state import Refusal, RequestState
 from airflow_handoff.server.answer import Place, TurnedAway, respondent
 from airflow_handoff.server.inner import Airflow, Reply
@@ -21,6 +22,9 @@ _TEXT_FILTERS = (
     *("created_at_gte", "created_at_gt", "created_at_lte", "created_at_lt"),
 )
 _LIST_FILTERS = ("state", "responded_by_user_id", "responded_by_user_name", "order_by")
+
+# Airflow hands larger numbers to the database, which fails.
+_MAX_DIGITS = 9
 
 
 def _filter(name: str, schema: Mapping[str, Any], text: str = "As in Airflow's list.") -> dict[str, Any]:
@@ -45,6 +49,9 @@ async def listed(query: str, user: Any, way: Airflow) -> Requests:
     :param query: Airflow's filters and our two, URL-encoded.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
+    for name, value in pairs:
+        if name in ("map_index", "limit", "offset") and len(value) > _MAX_DIGITS:
+            raise TurnedAway(400, f"{name} is out of range.")
     ours = {name: value for name, value in pairs if name in ("dag_id", "run_id")}
     rest = urlencode([pair for pair in pairs if pair[0] not in ours]).encode()
     dag_id, run_id = ours.get("dag_id") or "~", ours.get("run_id") or "~"
@@ -88,8 +95,16 @@ async def _enrich(items: list[dict[str, Any]], user: Any) -> None:
     for index, item in enumerate(items):
         place = places[index]
         kwargs, updated_at = known.get(place, (None, None)) if place else (None, None)
-        state = RequestState.from_kwargs(kwargs)
+        state = _state(kwargs)
         item["handoff"] = None if state is None else facts(state, updated_at, user).model_dump(mode="json")
+
+
+def _state(kwargs: Any) -> RequestState | None:
+    """Read what is known of a request; one that cannot be read does not keep the others from being shown."""
+    try:
+        return RequestState.from_kwargs(kwargs)
+    except HandoffError:
+        return None
 
 
 def _place(item: Mapping[str, Any]) -> tuple[str, str, str, int] | None:

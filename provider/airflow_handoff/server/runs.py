@@ -83,7 +83,7 @@ def _keyed(run: records.RunRecord) -> list[tuple[OpenRequest, str]]:
     outcomes = _outcomes(run)
     keyed = []
     for record in records.read_run_requests(run.dag_id, run.run_id):
-        request = OpenRequest.of(record)
+        request = OpenRequest.leniently(record)
         keyed.append((request, _key(request, outcomes.get((record.task_id, record.map_index)))))
     return keyed
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from airflow_handoff.compat.records import PARKED_STATES, RequestRecord
+from airflow_handoff.exceptions import HandoffError
 from airflow_handoff.hitl.question import FormField, Question, Respondent
 from airflow_handoff.hitl.state import RequestState
 
@@ -47,6 +48,14 @@ class OpenRequest:
         :raises UnknownStateVersion: if a newer version of this package parked the task.
         """
         return cls(record, RequestState.from_kwargs(record.next_kwargs))
+
+    @classmethod
+    def leniently(cls, record: RequestRecord) -> OpenRequest:
+        """Read the state, or take the record as another operator's where its version is unknown here."""
+        try:
+            return cls.of(record)
+        except HandoffError:
+            return cls(record, None)
 
     @property
     def standing(self) -> Standing:

@@ -327,3 +327,6 @@ async def test_a_state_of_a_newer_version_is_not_answered_blindly(api, dag_id):
     for door in DOORS:
         assert (await give(api, door, dag_id, "gate")).status_code == 503
     assert rows.stored(dag_id, "run", "gate")[1].responded_at is None
+    page = await api.call("GET", f"/handoff/v1/requests?dag_id={dag_id}")
+    assert page.json()["hitl_details"][0]["handoff"] is None, "the list shows what it can"
+    assert (await api.call("GET", f"/handoff/v1/dags/{dag_id}/runs/run")).status_code == 200
