@@ -87,7 +87,7 @@ def read_config(path: Path) -> Config:
     _known(path, "the configuration", data, ("sdks", "targets", "features"))
     folder = path.parent
     sdks = [sdk for item in _list(path, data, "sdks") for sdk in _sdks(path, folder, item)]
-    targets = [_target(path, folder, item) for item in _list(path, data, "targets")]
+    targets = [one for item in _list(path, data, "targets") for one in _targets(path, folder, item)]
     features = data.get("features")
     return Config(
         path, tuple(sdks), tuple(targets), folder / _string(path, "features", features) if features else None
@@ -122,21 +122,25 @@ def _sdks(path: Path, folder: Path, item: Any) -> Iterator[SdkSource]:
             folder / _string(path, "build_file", build), None if key is None else _string(path, "key", key)
         )
     unmet = tuple(_string(path, "unmet", dimension) for dimension in _list(path, table, "unmet"))
+    yield from (SdkSource(manifest, build_file, unmet) for manifest in _matching(path, folder, name))
+
+
+def _matching(path: Path, folder: Path, name: str) -> list[Path]:
+    """Return the file of a name, or the files of a pattern; a pattern that matches none is a slip."""
     if "*" not in name:
-        yield SdkSource(folder / name, build_file, unmet)
-        return
-    manifests = sorted(folder.glob(name))
-    if not manifests:
-        raise CapabilitiesError(str(path), f"`{name}` matches no manifest; name one that exists")
-    yield from (SdkSource(manifest, build_file, unmet) for manifest in manifests)
+        return [folder / name]
+    found = sorted(folder.glob(name))
+    if not found:
+        raise CapabilitiesError(str(path), f"`{name}` matches no file; name one that exists")
+    return found
 
 
-def _target(path: Path, folder: Path, item: Any) -> Target:
+def _targets(path: Path, folder: Path, item: Any) -> list[Target]:
     table = {"path": item} if isinstance(item, str) else item
     _known(path, "an item of `targets`", table, ("path", "format"))
     name = _string(path, "path", table.get("path"))
     try:
-        return target(folder / name, table.get("format"))
+        return [target(file, table.get("format")) for file in _matching(path, folder, name)]
     except CapabilitiesError as error:
         raise CapabilitiesError(str(path), f"{name}: {error.reason}") from None
 

@@ -59,7 +59,10 @@ def test_a_pattern_names_many_sdks(tmp_path: Path) -> None:
         (tmp_path / name / "capabilities.yaml").touch()
     path = written(tmp_path, 'sdks = ["*/capabilities.yaml"]\n')
     assert [sdk.manifest.parent.name for sdk in read_config(path).sdks] == ["python", "rust"]
-    with pytest.raises(CapabilitiesError, match="matches no manifest"):
+    (tmp_path / "rust" / "README.md").touch()
+    path = written(tmp_path, 'targets = ["*/README.md"]\n')
+    assert read_config(path).targets == (Target(tmp_path / "rust" / "README.md", "md"),)
+    with pytest.raises(CapabilitiesError, match="matches no file"):
         read_config(written(tmp_path, 'sdks = ["*/nothing.yaml"]\n'))
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from airflow_handoff.capabilities.checks import RULES
 from airflow_handoff.capabilities.checks.proof import PROOF_RULES
+from airflow_handoff.capabilities.config import read_config
 from airflow_handoff.capabilities.document import load_yaml
 from airflow_handoff.capabilities.evidence import evidence_text, parse_evidence
 from airflow_handoff.cli import handoff
@@ -87,6 +88,16 @@ def test_the_hooks_that_are_shown_exist() -> None:
     scripts = (ROOT / "pyproject.toml").read_text()
     for hook in hooks:
         assert f"\n{hook['entry']} = " in scripts
+
+
+def test_each_sdk_of_the_repository_is_checked_and_has_its_table() -> None:
+    """A manifest under sdks/ is listed in handoff.toml, and its README there too."""
+    config = read_config(ROOT / "handoff.toml")
+    listed = {source.manifest for source in config.sdks}
+    targets = {target.path for target in config.targets}
+    for manifest in (ROOT / "sdks").glob("*/capabilities.yaml"):
+        assert manifest in listed, 'handoff.toml: write sdks = ["sdks/*/capabilities.yaml"]'
+        assert manifest.with_name("README.md") in targets, 'handoff.toml: add "sdks/*/README.md" to targets'
 
 
 def test_the_repositorys_own_tables_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
