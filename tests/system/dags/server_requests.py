@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -9,6 +10,7 @@ from airflow.sdk import DAG, BaseNotifier, Param, task
 
 from airflow_handoff.operators.hitl import ApprovalOperator, HITLEntryOperator, HITLOperator
 
+MANY = int(os.environ.get("HANDOFF_TEST_MANY", "30"))
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
@@ -82,5 +84,5 @@ with DAG("server_choice", schedule=None, start_date=START):
 
 with DAG("server_many", schedule=None, start_date=START, max_active_tasks=256):
     HITLOperator.partial(task_id="choose", options=["a", "b"]).expand(
-        subject=[f"number {number}" for number in range(30)]
+        subject=[f"number {number}" for number in range(MANY)]
     )
