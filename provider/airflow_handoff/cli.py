@@ -106,5 +106,14 @@ def main(arguments: list[str] | None = None) -> Any:
         return 0
 
 
+def run_in_airflow(arguments: Any) -> None:
+    """Run ``airflow handoff ...``.
+
+    :param arguments: what Airflow's parser made of the command line; ours are in ``arguments``.
+    """
+    ours: list[str] = arguments.arguments
+    main(["--help"] if ours in ([], ["help"]) else ours)
+
+
 if __name__ == "__main__":
     main()

@@ -33,6 +33,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["airflow_handoff.triggers.hitl"],
             },
         ],
+        "cli": ["airflow_handoff.compat.command.airflow_commands"],
         "config": {
             "handoff": {
                 "description": "Requests to people, and how their answers reach the waiting tasks.",
@@ -45,12 +46,12 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "float",
                         "example": "1.5",
-                        "default": "4.0",
+                        "default": "3.0",
                     },
                     "poke_interval_max": {
                         "description": (
                             "Seconds between two looks for the answer to a request that has waited long; in "
-                            "between, a tenth of its age."
+                            "between, a fifteenth of its age."
                         ),
                         "version_added": "0.1.0",
                         "type": "float",
@@ -65,7 +66,7 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "float",
                         "example": "10.0",
-                        "default": "5.0",
+                        "default": "6.0",
                     },
                     "settle_seconds": {
                         "description": (
