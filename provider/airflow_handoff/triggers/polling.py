@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 T = TypeVar("T")
 _Result = TypeVar("_Result", covariant=True)
 
-_GROWTH = 10.0
+_GROWTH = 15.0
 _JITTER = 0.2
 
 
@@ -27,13 +27,13 @@ class Pace:
     """How often to read.
 
     :param shortest: seconds between two reads of a request that was asked just now.
-    :param longest: seconds between two reads of one that has waited long; in between, a tenth of its age.
+    :param longest: seconds between two reads of one that has waited long; in between, a fifteenth of its age.
     :param per_second: reads a second at most, for all waiting requests together.
     """
 
-    shortest: float = 4.0
+    shortest: float = 3.0
     longest: float = 30.0
-    per_second: float = 5.0
+    per_second: float = 6.0
 
     def interval(self, age: float, failures: int = 0) -> float:
         """Return the seconds between two reads.
