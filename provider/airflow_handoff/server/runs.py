@@ -71,7 +71,7 @@ def _find_gate(
             f"This run has no gate {approval_key}; the gates that have asked: {', '.join(keys) or 'none'}.",
         )
     if len(found) > 1:
-        indexes = [request.record.map_index for request in found]
+        indexes = sorted(request.record.map_index for request in found)
         raise TurnedAway(
             409, f"The gate {approval_key} has several instances: add ?map_index=.", map_indexes=indexes
         )
