@@ -5,7 +5,7 @@ LANGUAGE ?=
 ENVIRONMENT = $(PYTHON) scripts/environment.py
 RUN = .venv-3.3/bin/python
 
-.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-language bench-capabilities features clean
+.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-answers bench-language bench-capabilities features clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,6 +45,10 @@ demo: .venv-3.3/ready ## A person holds up a run, live (KEEP=1 leaves Airflow up
 
 bench-hitl: environments ## Ours beside the standard provider: waiting cost and answer latency
 	@$(RUN) benchmarks/hitl.py
+
+bench-answers: environments ## What becomes of answers under load, the standard provider beside
+	@$(RUN) benchmarks/answers.py resume
+	@$(RUN) benchmarks/answers.py settle
 
 bench-language: environments ## Ours beside the stock coordinators: start-up, throughput, logs
 	@$(RUN) benchmarks/language.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from datetime import timedelta
 
 import pytest
 from tests.unit.server import rows
@@ -330,3 +331,28 @@ async def test_a_state_of_a_newer_version_is_not_answered_blindly(api, dag_id):
     page = await api.call("GET", f"/handoff/v1/requests?dag_id={dag_id}")
     assert page.json()["hitl_details"][0]["handoff"] is None, "the list shows what it can"
     assert (await api.call("GET", f"/handoff/v1/dags/{dag_id}/runs/run")).status_code == 200
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_an_answer_waits_for_a_scheduler_that_lags(api, dag_id, door):
+    """The scheduler that queued the task has not come by since the park: it could still fail the task."""
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+    from sqlalchemy import insert, update
+
+    def ago(seconds):
+        return rows.utcnow() - timedelta(seconds=seconds)
+
+    rows.add_task(dag_id, "run", "gate", age=5)
+    with create_session() as session:
+        job = session.execute(
+            insert(Job.__table__).values(job_type="SchedulerJob", state="running", latest_heartbeat=ago(9))
+        ).inserted_primary_key[0]
+    rows.change_task(dag_id, "run", "gate", queued_by_job_id=job)
+    pending = asyncio.create_task(give(api, door, dag_id, "gate"))
+    await asyncio.sleep(0.7)
+    assert not pending.done()
+    assert rows.stored(dag_id, "run", "gate")[1].responded_at is None
+    with create_session() as session:
+        session.execute(update(Job.__table__).where(Job.id == job).values(latest_heartbeat=rows.utcnow()))
+    assert (await pending).status_code == 200
