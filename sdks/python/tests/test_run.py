@@ -378,6 +378,32 @@ class Command(unittest.TestCase):
             run = run_program(startup("numbers"), command=[str(bundle)], env=env)
             self.assertEqual(run.of("SetXCom")[0]["value"], [1, 2, 3])
 
+    def test_script_says_what_it_holds(self):
+        """A packed .py is the file with a comment, packs again to the same, and runs."""
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = Path(folder) / "first.py", Path(folder) / "second.py"
+            self.call("airflow_handoff_sdk.pack", str(HERE / "programs" / "tasks.py"), "-o", str(first))
+            self.call("airflow_handoff_sdk.pack", str(first), "-o", str(second))
+            lines = first.read_text(encoding="utf-8").splitlines()
+            self.assertTrue(lines[0].startswith("# airflowMetadata="))
+            self.assertEqual(len(second.read_text(encoding="utf-8").splitlines()), len(lines))
+            run = run_program(startup("numbers"), program=str(second))
+            self.assertEqual(run.last["type"], "SucceedTask")
+
+    def test_archive_runs(self):
+        """A folder becomes an archive that holds its manifest and runs."""
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder) / "project"
+            package.mkdir()
+            source = (HERE / "programs" / "tasks.py").read_text(encoding="utf-8")
+            (package / "many.py").write_text(source, encoding="utf-8")
+            (package / "__main__.py").write_text("import many\n", encoding="utf-8")
+            archive = Path(folder) / "project.pyz"
+            done = self.call("airflow_handoff_sdk.pack", str(package), "-o", str(archive))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            run = run_program(startup("numbers"), program=str(archive))
+            self.assertEqual(run.last["type"], "SucceedTask")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -156,7 +156,7 @@ fn read_frame(reader: &mut impl Read) -> Result<Frame, Error> {
     let mut size = [0; 4];
     reader.read_exact(&mut size).map_err(lost)?;
     let size = u64::from(u32::from_be_bytes(size));
-    let mut payload = Vec::new();
+    let mut payload = Vec::with_capacity(size.min(1 << 16) as usize);
     // Grows with what arrives: the size is a claim of the peer.
     if reader.by_ref().take(size).read_to_end(&mut payload).map_err(lost)? as u64 != size {
         return Err(Error::Lost("the channel ended inside of a frame".into()));

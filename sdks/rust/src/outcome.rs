@@ -1,5 +1,5 @@
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -126,6 +126,16 @@ impl Defer {
             ..Default::default()
         };
         Defer { message, problem: None }
+    }
+
+    /// Wait for a while with Airflow's own trigger, and resume in the function registered as `resume`.
+    pub fn for_duration(wait: Duration, resume: impl Into<String>) -> Defer {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + wait;
+        // The form in which Airflow's triggerer reads a moment.
+        let moment = [("__type", Value::from("datetime")), ("__var", Value::Float(since.as_secs_f64()))];
+        let kwargs = Value::from([("moment", moment.into())]);
+        let trigger = "airflow.providers.standard.triggers.temporal.DateTimeTrigger";
+        Defer::new(trigger, resume).trigger_kwargs(&kwargs)
     }
 
     /// Set the arguments of the trigger; a mapping.

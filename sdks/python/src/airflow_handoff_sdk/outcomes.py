@@ -82,7 +82,7 @@ def defer(
     """End the process and wait for a trigger without it.
 
     :param trigger: dotted path of the trigger class, importable by Airflow's triggerer.
-    :param trigger_kwargs: its arguments; JSON.
+    :param trigger_kwargs: its arguments: JSON, aware datetimes and timedeltas.
     :param resume: name of the function, registered with ``@yourtask.resume(name)``, that runs when the
         trigger fires. It runs in a new process and gets ``event`` and ``kwargs`` by name.
     :param kwargs: what that function gets besides the event; JSON.
@@ -94,12 +94,26 @@ def defer(
     raise Park(
         DeferTask(
             classpath=trigger,
-            trigger_kwargs=check(trigger_kwargs or {}, "trigger_kwargs"),
+            trigger_kwargs=check(_for_trigger(trigger_kwargs or {}), "trigger_kwargs"),
             next_method=resume,
             next_kwargs=check(kwargs or {}, "kwargs"),
             trigger_timeout=UNSET if timeout is None else iso_duration(timeout),
         )
     )
+
+
+def _for_trigger(value: Any) -> Any:
+    """Return a value with its datetimes and timedeltas in the form that Airflow's triggerer reads."""
+    if isinstance(value, dict):
+        return {key: _for_trigger(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_for_trigger(item) for item in value]
+    if hasattr(value, "total_seconds"):
+        return {"__type": "timedelta", "__var": value.total_seconds()}
+    if hasattr(value, "utcoffset") and hasattr(value, "timestamp"):
+        iso_moment(value)
+        return {"__type": "datetime", "__var": value.timestamp()}
+    return value
 
 
 def reschedule(when: datetime | Duration) -> NoReturn:

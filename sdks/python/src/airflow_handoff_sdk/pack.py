@@ -1,7 +1,10 @@
-"""A tasks file as one executable bundle: ``python -m airflow_handoff_sdk.pack TASKS.py -o BUNDLE``.
+"""Tasks as one file that says what it holds: ``python -m airflow_handoff_sdk.pack TASKS -o BUNDLE``.
 
-The bundle (format AFBNDL01) is a shell line that starts Python on the bundle itself, the source, the
-manifest and a trailer. ``$AIRFLOW_HANDOFF_PYTHON`` names the interpreter, ``python3`` without it.
+The name of the bundle decides its form. ``.py``: the file itself, with its manifest in a comment; nothing is
+executed to learn what it holds. ``.pyz``: a folder whose ``__main__.py`` imports the tasks, as one archive.
+Any other name: an executable (format AFBNDL01), which is a shell line that starts Python on the file itself,
+the source, the manifest and a trailer. It runs where native programs run; ``$AIRFLOW_HANDOFF_PYTHON`` names
+the interpreter, ``python3`` without it.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
 MAGIC = b"AFBNDL01"
 TRAILER = 64
+ARCHIVE_MANIFEST = "airflow-metadata.yaml"
 _LAUNCHER = b"""#!/bin/sh
 exec "${AIRFLOW_HANDOFF_PYTHON:-python3}" -m airflow_handoff_sdk.run "$0" "$@"
 exit 127
@@ -47,13 +52,44 @@ def manifest(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bundle(source: bytes, metadata: bytes) -> bytes:
-    """Return the bytes of a bundle."""
-    import hashlib
+def bundle(source: bytes, metadata: str) -> bytes:
+    """Return the bytes of an executable bundle; the digests of its parts are recorded in it."""
+    from hashlib import sha256
 
-    digest = hashlib.sha256(_LAUNCHER).digest()
-    sizes = b"".join(n.to_bytes(4, "little") for n in (len(source), len(metadata), 1))
-    return _LAUNCHER + source + metadata + sizes + digest + bytes(12) + MAGIC
+    body = f'{metadata}source_sha256: "{sha256(source).hexdigest()}"\n'.encode()
+    body += b"# manifest-sha256: " + sha256(body).hexdigest().encode() + b"\n"
+    sizes = b"".join(n.to_bytes(4, "little") for n in (len(source), len(body), 1))
+    digest = sha256(_LAUNCHER).digest()
+    return _LAUNCHER + source + body + sizes + digest + bytes(12) + MAGIC
+
+
+def script(source: bytes, metadata: str) -> bytes:
+    """Return a source with its manifest in a comment, behind a shebang and a coding line."""
+    from base64 import b64encode
+
+    lines = source.splitlines(keepends=True)
+    at = 0
+    while at < min(2, len(lines)) and (lines[at].startswith(b"#!") or b"coding" in lines[at]):
+        at += 1
+    comment = b"# airflowMetadata=" + b64encode(metadata.encode()) + b"\n"
+    kept = [line for line in lines if not line.startswith(b"# airflowMetadata=")]
+    return b"".join([*kept[:at], comment, *kept[at:]])
+
+
+def archive(folder: str, metadata: str) -> bytes:
+    """Return the Python files of a folder, and its manifest, as a zip archive."""
+    import io
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    out = io.BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as packed:
+        packed.writestr(ARCHIVE_MANIFEST, metadata)
+        for parent, folders, names in os.walk(folder):
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            for name in sorted(names):
+                path = os.path.join(parent, name)
+                packed.write(path, os.path.relpath(path, folder))
+    return out.getvalue()
 
 
 def source_of(data: bytes) -> bytes:
@@ -71,16 +107,31 @@ def source_of(data: bytes) -> bytes:
 
 
 def load_bundle(path: str, name: str) -> ModuleType:
-    """Run the source of a bundle as the module ``name``."""
+    """Run the source of a bundle, of an archive or of a folder's ``__main__.py`` as the module ``name``."""
     from types import ModuleType
 
-    with open(path, "rb") as file:
-        source = source_of(file.read())
+    code: Any
+    if os.path.isdir(path):
+        sys.path.insert(0, path)
+        path = os.path.join(path, "__main__.py")
+        code = compile(_read(path), path, "exec")
+    elif path.endswith(".pyz"):
+        from zipimport import zipimporter
+
+        sys.path.insert(0, path)
+        code = zipimporter(path).get_code("__main__")
+    else:
+        code = compile(source_of(_read(path)), path, "exec")
     module = ModuleType(name)
     module.__file__ = path
     sys.modules[name] = module
-    exec(compile(source, path, "exec"), module.__dict__)
+    exec(code, module.__dict__)
     return module
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -90,22 +141,31 @@ def main(argv: list[str] | None = None) -> int:
     from airflow_handoff_sdk.run import load
     from airflow_handoff_sdk.tasks import REGISTRY
 
-    parser = argparse.ArgumentParser(prog="python -m airflow_handoff_sdk.pack", description=__doc__)
-    parser.add_argument("tasks", help="the Python file that registers the tasks")
+    parser = argparse.ArgumentParser(
+        prog="python -m airflow_handoff_sdk.pack",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("tasks", help="the Python file that registers the tasks, or a folder for a .pyz")
     parser.add_argument("-o", "--output", required=True, help="where to write the bundle")
     options = parser.parse_args(argv)
+    if os.path.isdir(options.tasks) != options.output.endswith(".pyz"):
+        parser.error("a folder is packed as .pyz, and nothing else is")
     load(options.tasks)
     if not REGISTRY:
         sys.stderr.write(
             f"{options.tasks} registers no task: decorate a function with @task(dag_id, task_id)\n"
         )
         return 1
-    with open(options.tasks, "rb") as file:
-        source = file.read()
-    data = bundle(source, manifest(os.path.basename(options.tasks)).encode())
+    metadata = manifest(os.path.basename(os.path.normpath(options.tasks)))
+    if os.path.isdir(options.tasks):
+        data = archive(options.tasks, metadata)
+    else:
+        data = (script if options.output.endswith(".py") else bundle)(_read(options.tasks), metadata)
     with open(options.output, "wb") as file:
         file.write(data)
-    os.chmod(options.output, 0o755)
+    if data.startswith(_LAUNCHER):
+        os.chmod(options.output, 0o755)
     sys.stdout.write(f"{options.output}: {len(data)} bytes, {len(REGISTRY)} tasks\n")
     return 0
 
