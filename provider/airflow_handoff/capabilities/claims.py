@@ -130,7 +130,7 @@ def current_version(data: Any, build_file: BuildFile | None) -> str | None:
     :param build_file: the SDK's own build file.
     """
     try:
-        located = locate_sdk_version(build_file.path) if build_file else None
+        located = locate_sdk_version(build_file.release or build_file.path) if build_file else None
     except LocatorError:
         located = None
     if located is not None:

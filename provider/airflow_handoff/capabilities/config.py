@@ -112,14 +112,16 @@ def target(path: Path, form: str | None = None) -> Target:
 
 def _sdks(path: Path, folder: Path, item: Any) -> Iterator[SdkSource]:
     table = {"manifest": item} if isinstance(item, str) else item
-    _known(path, "an item of `sdks`", table, ("manifest", "build_file", "key", "unmet"))
+    _known(path, "an item of `sdks`", table, ("manifest", "build_file", "key", "release_file", "unmet"))
     name = _string(path, "manifest", table.get("manifest"))
     build = table.get("build_file")
     build_file = None
     if build is not None:
-        key = table.get("key")
+        key, release = table.get("key"), table.get("release_file")
         build_file = BuildFile(
-            folder / _string(path, "build_file", build), None if key is None else _string(path, "key", key)
+            folder / _string(path, "build_file", build),
+            None if key is None else _string(path, "key", key),
+            None if release is None else folder / _string(path, "release_file", release),
         )
     unmet = tuple(_string(path, "unmet", dimension) for dimension in _list(path, table, "unmet"))
     yield from (SdkSource(manifest, build_file, unmet) for manifest in _matching(path, folder, name))

@@ -20,7 +20,7 @@ from airflow_handoff.capabilities.document import read_text
 from airflow_handoff.exceptions import CapabilitiesError
 
 SCHEMA_KEY = "supervisor_schema_version"
-_SOURCES = (".go", ".rs", ".ts", ".mts", ".js", ".mjs", ".kt", ".kts", ".java")
+_SOURCES = (".go", ".rs", ".ts", ".mts", ".js", ".mjs", ".kt", ".kts", ".java", ".py")
 _VERSION_KEYS = {
     "gradle.properties": ("version", "sdkVersion"),
     "Cargo.toml": ("package.version", "workspace.package.version"),
@@ -28,7 +28,9 @@ _VERSION_KEYS = {
     "pyproject.toml": ("project.version", "tool.poetry.version"),
 }
 # One alternative for what may hold comment signs, one for comments: strings are kept, comments are dropped.
-_COMMENT_OR_STRING = re.compile(r'(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_STRING = r'(?P<string>"(?:\\.|[^"\\\n])*"|`[^`]*`)'
+_COMMENT_OR_STRING = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PYTHON_COMMENT_OR_STRING = re.compile(_STRING + r"|#[^\n]*")
 # The name may stand before its type (Go, Rust) or after it (Java): every word before the `=` is tried.
 _ASSIGNMENT = re.compile(r"""([^\n;={}()"`]*?)\s*:?=\s*["'`]([^"'`\n]*)["'`]""")
 
@@ -43,10 +45,12 @@ class BuildFile:
 
     :param path: the file, or a folder of Go sources.
     :param key: the key of the schema version; found by its usual names by default.
+    :param release: the file that says which release the SDK is at; the same one by default.
     """
 
     path: Path
     key: str | None = None
+    release: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, str]]:
     if path.suffix == ".json":
         return _flatten(_parsed(path, json.loads, text))
     if path.suffix in _SOURCES:
-        return _assignments(text)
+        return _assignments(text, _PYTHON_COMMENT_OR_STRING if path.suffix == ".py" else _COMMENT_OR_STRING)
     raise LocatorError(
         str(path), f"expected .properties, .toml, .json or a source file ({', '.join(_SOURCES)}); set another"
     )
@@ -174,8 +178,8 @@ def _flatten(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, str(data)
 
 
-def _assignments(text: str) -> Iterator[tuple[str, str]]:
-    bare = _COMMENT_OR_STRING.sub(lambda match: match["string"] or " ", text)
+def _assignments(text: str, comments: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    bare = comments.sub(lambda match: match["string"] or " ", text)
     for left, value in _ASSIGNMENT.findall(bare):
         for word in re.findall(r"[A-Za-z_]\w*", left):
             yield word, value

@@ -55,5 +55,6 @@ def test_the_release_is_that_of_the_build_file_else_the_newest_entry(tmp_path: P
     assert current_version(data, BuildFile(build)) == "1.10.0"
     build.write_text('package.version = "2.0.0"\n')
     assert current_version(data, BuildFile(build)) == "2.0.0"
+    assert current_version(data, BuildFile(tmp_path / "schema.rs", release=build)) == "2.0.0"
     assert current_version({}, None) is None
     assert current_version(sound(), None) == "1.0.0"

@@ -13,8 +13,8 @@ from airflow_handoff.exceptions import CapabilitiesError
 FULL = """
 features = "docs/features.yaml"
 sdks = [
-  "zig/capabilities.yaml",
-  {manifest = "ada/capabilities.yaml", build_file = "ada/Cargo.toml", key = "wire", unmet = ["deferred"]},
+  {manifest = "zig/capabilities.yaml", unmet = ["deferred"]},
+  {manifest = "ada/capabilities.yaml", build_file = "ada/Cargo.toml", key = "wire", release_file = "x"},
 ]
 targets = ["README.md", {path = "docs/matrix", format = "rst"}]
 """
@@ -31,9 +31,9 @@ def test_all_that_can_be_said(tmp_path: Path) -> None:
     """Short and long forms; paths are relative to the file."""
     config = read_config(written(tmp_path, FULL))
     zig, ada = config.sdks
-    assert (zig.manifest, zig.build_file, zig.unmet) == (tmp_path / "zig/capabilities.yaml", None, ())
-    assert ada.build_file == BuildFile(tmp_path / "ada/Cargo.toml", "wire")
-    assert ada.unmet == ("deferred",)
+    assert (zig.manifest, zig.build_file) == (tmp_path / "zig/capabilities.yaml", None)
+    assert ada.build_file == BuildFile(tmp_path / "ada/Cargo.toml", "wire", tmp_path / "x")
+    assert (zig.unmet, ada.unmet) == (("deferred",), ())
     assert config.targets == (Target(tmp_path / "README.md", "md"), Target(tmp_path / "docs/matrix", "rst"))
     assert config.features == tmp_path / "docs/features.yaml"
 

@@ -96,8 +96,9 @@ def test_each_sdk_of_the_repository_is_checked_and_has_its_table() -> None:
     listed = {source.manifest for source in config.sdks}
     targets = {target.path for target in config.targets}
     for manifest in (ROOT / "sdks").glob("*/capabilities.yaml"):
-        assert manifest in listed, 'handoff.toml: write sdks = ["sdks/*/capabilities.yaml"]'
-        assert manifest.with_name("README.md") in targets, 'handoff.toml: add "sdks/*/README.md" to targets'
+        assert manifest in listed, "handoff.toml: add it to sdks"
+        readme = manifest.with_name("README.md")
+        assert readme in targets or not readme.exists(), 'handoff.toml: add "sdks/*/README.md" to targets'
 
 
 def test_the_repositorys_own_tables_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ const (
 """
 RUST = "pub const SUPERVISOR_SCHEMA_VERSION: &str = \"{}\"; // one\nfn f<'a>(x: &'a str) {{}}\n"
 
+PYTHON = '# SUPERVISOR_SCHEMA_VERSION = "1999-01-01"\nSUPERVISOR_SCHEMA_VERSION: str = "{}"\n'
 JAVA = 'class Schema {{\n  static final String SUPERVISOR_SCHEMA_VERSION = "{}";\n}}\n'
 
 
@@ -50,6 +51,7 @@ JAVA = 'class Schema {{\n  static final String SUPERVISOR_SCHEMA_VERSION = "{}";
         ("schema.go", GO, "SupervisorSchemaVersion"),
         ("lib.rs", RUST, "SUPERVISOR_SCHEMA_VERSION"),
         ("Schema.java", JAVA, "SUPERVISOR_SCHEMA_VERSION"),
+        ("schema.py", PYTHON, "SUPERVISOR_SCHEMA_VERSION"),
     ],
 )
 def test_the_schema_version_is_found_in_each_kind_of_build_file(
