@@ -67,7 +67,8 @@ def defer():
 def question():
     """Ask a person and come back with the answer."""
     if context["next_method"] is None:
-        ask("CreateHITLDetailPayload", ti_id=ti["id"], subject="Ship it?", options=["yes", "no"])
+        _, error = ask("CreateHITLDetailPayload", ti_id=ti["id"], subject="Ship it?", options=["yes", "no"])
+        assert error is None, error
         ask("AwaitInputTask", state="awaiting_input", next_method="answered", next_kwargs={"kept": 3})
     else:
         set_xcom([context["next_kwargs"]["kept"], context["next_kwargs"]["event"]["chosen_options"]])

@@ -380,15 +380,18 @@ def _reason(error: Exception) -> str:
 
 def _mask_structured(message: BaseModel) -> None:
     """Mask the sensitive values *inside* what a task fetches; Airflow masks the texts as a whole."""
-    for name in ("extra", "value"):
-        text = getattr(message, name, None)
-        if type(message).__name__ in ("ConnectionResult", "VariableResult") and isinstance(text, str):
-            try:
-                inside = json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(inside, (dict, list)):
-                mask_secret(inside, getattr(message, "key", None))
+    name = _STRUCTURED.get(type(message).__name__)
+    text = getattr(message, name) if name else None
+    if not isinstance(text, str) or text[:1] not in ("{", "["):
+        return
+    try:
+        inside = json.loads(text)
+    except ValueError:
+        return
+    mask_secret(inside, getattr(message, "key", None))
+
+
+_STRUCTURED = {"ConnectionResult": "extra", "VariableResult": "value"}
 
 
 @functools.cache

@@ -89,6 +89,7 @@ class TaskRun:
         self._stopping = False
         self._signal: int | None = None
         self._deadline = self._linger = float("inf")
+        self._heartbeat_due = 0.0
         self._limit = settings.execution_timeout
 
     def run(self) -> tuple[int, str]:
@@ -155,13 +156,17 @@ class TaskRun:
     def _loop(self) -> None:
         host = self._host
         while host.phase is not Phase.ENDED:
-            limit = min(self._deadline, self._linger) - time.monotonic()
-            host.step(max(0.0, min(self._supervisor.seconds_to_heartbeat, limit)))
-            if host.phase in (Phase.BOOTING, Phase.RUNNING):
+            now = time.monotonic()
+            due = min(self._deadline, self._linger, self._heartbeat_due)
+            if (now >= due or self._signal is not None) and host.phase in (Phase.BOOTING, Phase.RUNNING):
                 self._watch()
+                due = min(self._deadline, self._linger, self._heartbeat_due)
+            host.step(max(0.0, due - now))
 
     def _watch(self) -> None:
         if self._stopping:
+            self._heartbeat_due = float("inf")
+            self._signal = None
             return
         now = time.monotonic()
         if self._signal is not None:
@@ -178,6 +183,7 @@ class TaskRun:
             self._stop(None)
         else:
             self._supervisor.heartbeat()
+            self._heartbeat_due = now + max(self._supervisor.seconds_to_heartbeat, 0.1)
 
     def _stop(self, reason: str | None) -> None:
         self._stopping = True

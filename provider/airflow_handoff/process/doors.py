@@ -8,8 +8,6 @@ import socket
 import time
 from dataclasses import dataclass
 
-import psutil
-
 from airflow_handoff.process.peers import Connection, address, owned_by_process, owned_by_tree
 
 NAMES = ("comm", "logs")
@@ -106,9 +104,7 @@ class Doors:
 
     def _look(self, root: int) -> None:
         wanted = {visitor.seen_as for visitor in self._waiting}
-        owned: set[Connection] = set()
-        with contextlib.suppress(psutil.Error):
-            owned = owned_by_process(psutil.Process(self._runtime), wanted)
+        owned = owned_by_process(self._runtime, wanted) if self._runtime else set()
         if not owned:
             owned = owned_by_tree(root, wanted)
         for visitor in [one for one in self._waiting if one.seen_as in owned]:

@@ -22,7 +22,7 @@ from airflow_handoff.process import guard
 from airflow_handoff.process.doors import Doors
 
 #: Bytes that are read from a channel in one turn.
-CHUNK = 1 << 18
+CHUNK = 1 << 16
 #: Seconds that what outlives its runtime gets between TERM and KILL.
 LEFTOVER_GRACE = 0.2
 #: Seconds without a byte after which a channel is given up that stays open though the tree is gone.
@@ -86,6 +86,8 @@ class Host:
         self._outbox: deque[memoryview] = deque()
         self._said = b""
         self._stops = self._gone = 0
+        self._closed = 0
+        self._writing = False
         self._guard_lost = False
         self._pidfd: int | None = None
         self._startup_limit = float("inf")
@@ -150,14 +152,20 @@ class Host:
             timeout = min(timeout, self.doors.patience, self._startup_limit - time.monotonic())
         elif self.phase is Phase.DRAINING:
             timeout = min(timeout, DRAIN_PATIENCE)
+        closed = self._closed
         for key, _ in self._selector.select(max(timeout, 0)):
-            now = self._selector.get_map().get(key.fd)
-            if now is not None and now.data is key.data:  # an earlier handler of this turn may have closed it
+            if closed == self._closed or self._is_open(
+                key
+            ):  # an earlier handler of this turn may close others
                 key.data()
         if self.phase is Phase.BOOTING:
             self._check_start()
         if self.phase is Phase.DRAINING:
             self._check_end()
+
+    def _is_open(self, key: selectors.SelectorKey) -> bool:
+        now = self._selector.get_map().get(key.fd)
+        return now is not None and now.data is key.data
 
     def wake(self) -> None:
         """Make a waiting :meth:`step` return; safe in a signal handler and from other threads."""
@@ -262,6 +270,7 @@ class Host:
 
     def _runtime_ended(self) -> None:
         if self._pidfd is not None:
+            self._closed += 1
             self._selector.unregister(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
@@ -316,6 +325,7 @@ class Host:
         source = self._channels.pop(name, None)
         if source is None:
             return
+        self._closed += 1
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(source)
         if isinstance(source, int):
@@ -339,10 +349,10 @@ class Host:
             pass
         except OSError:  # the reader notices the end
             self._outbox.clear()
-        key = self._selector.get_key(self._comm)
-        wanted = selectors.EVENT_WRITE if self._outbox else selectors.EVENT_READ
-        if key.events != wanted:
-            self._selector.modify(self._comm, wanted, key.data)
+        if self._writing != bool(self._outbox):
+            self._writing = bool(self._outbox)
+            wanted = selectors.EVENT_WRITE if self._writing else selectors.EVENT_READ
+            self._selector.modify(self._comm, wanted, self._selector.get_key(self._comm).data)
 
     def _woken(self) -> None:
         with contextlib.suppress(OSError):
@@ -358,6 +368,7 @@ class Host:
         accepted = self.doors.admit()
         if accepted is not None:
             self._comm = accepted["comm"]
+            self._closed += 1
             self.doors.close()
             self.phase = Phase.RUNNING
             self._open("comm", accepted["comm"], self._receiver.comm)
@@ -391,6 +402,7 @@ class Host:
         self.exit_code = code
         self.exited_at = self._quiet_since = time.monotonic()
         self.phase = Phase.DRAINING
+        self._closed += 1
         self.doors.close()
         if not self._guard_lost:
             self.stop(LEFTOVER_GRACE)

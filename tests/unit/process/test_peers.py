@@ -3,9 +3,9 @@
 import os
 import socket
 
-import psutil
 import pytest
 
+from airflow_handoff.process import peers
 from airflow_handoff.process.peers import Address, Connection, address, owned_by_process, owned_by_tree
 
 
@@ -30,9 +30,14 @@ def test_what_is_not_an_address() -> None:
     assert address(("::zz", 1)) is None
 
 
+@pytest.mark.parametrize("portable", [False, True], ids=["proc", "psutil"])
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_a_process_owns_its_connection(family: socket.AddressFamily) -> None:
+def test_a_process_owns_its_connection(
+    family: socket.AddressFamily, portable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The client end is found in the process that holds it, over IPv4 and over a dual-stack socket."""
+    if portable:
+        monkeypatch.setattr(peers, "_inodes", lambda wanted: None)
     with socket.socket() as door, socket.socket(family) as client:
         door.bind(("127.0.0.1", 0))
         door.listen()
@@ -41,5 +46,15 @@ def test_a_process_owns_its_connection(family: socket.AddressFamily) -> None:
         conn, peer = door.accept()
         with conn:
             wanted = Connection(Address(*peer), Address("127.0.0.1", port))
-            assert owned_by_process(psutil.Process(), {wanted}) == {wanted}
+            stranger = Connection(Address("127.0.0.1", 1), Address("127.0.0.1", port))
+            assert owned_by_process(os.getpid(), {wanted, stranger}) == {wanted}
+            assert owned_by_process(os.getppid(), {wanted}) == set()
             assert owned_by_tree(os.getpid(), {wanted}) == set()
+            assert owned_by_tree(os.getppid(), {wanted}) == {wanted}
+
+
+def test_a_process_that_is_gone_owns_nothing() -> None:
+    """A pid that nobody has is no error."""
+    assert (
+        owned_by_process(2**22 - 1, {Connection(Address("127.0.0.1", 1), Address("127.0.0.1", 2))}) == set()
+    )
