@@ -205,3 +205,16 @@ async def test_openapi_has_examples_and_every_status(api):
     post = document["paths"]["/v1/runs/{run_id}/approve/{approval_key}"]["post"]
     assert {"200", "400", "401", "403", "404", "409", "413", "415", "425"} <= set(post["responses"])
     assert document["components"]["schemas"]["Approval"]["examples"]
+
+
+async def test_the_documentation_names_every_route(api):
+    """The table of docs/answers.md and the OpenAPI description say the same."""
+    from pathlib import Path
+
+    page = (Path(__file__).parents[3] / "docs" / "answers.md").read_text()
+    document = (await api.call("GET", "/handoff/openapi.json", user=None)).json()
+    for path, operations in document["paths"].items():
+        short = path.replace("/v1/dags/{dag_id}/runs/{run_id}", "/v1/runs/{run_id}")
+        named = path if "/requests/" in path else short
+        for method in operations:
+            assert f"`{method.upper()} {named}`" in page, path
