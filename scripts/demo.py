@@ -1,4 +1,4 @@
-"""A person holds up an Airflow run: the expense approval, live, from the question to the posted entry.
+"""A person holds up an Airflow run: an expense, live, from the question to the receipt that Node writes.
 
 python scripts/demo.py            # asks y/n on a terminal; without one it answers Approve
 python scripts/demo.py --keep     # leaves Airflow up until Ctrl-C and says how to log in
@@ -23,6 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.system.foreign import NODE  # noqa: E402
 from tests.system.rest import StackError  # noqa: E402
 from tests.system.stack import Stack  # noqa: E402
 
@@ -48,25 +49,43 @@ class Demo:
     :param files: what the Dag folder of the demo holds, relative to the project's root.
     :param question: the task that waits for a person.
     :param outcomes: how the run must end, for each answer.
+    :param env: extra environment of its Airflow.
     """
 
     files: tuple[str, ...]
     dag_id: str
     question: str
     outcomes: Mapping[str, Outcome]
+    env: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, Any] = field(default_factory=dict)
 
 
+OUTCOMES = {
+    APPROVE: Outcome("success", {"submit": "success", "manager_approval": "success", "*": "success"}),
+    REJECT: Outcome("failed", {"submit": "success", "manager_approval": "failed", "*": "upstream_failed"}),
+}
+COORDINATORS = {
+    "node": {
+        "classpath": "airflow_handoff.coordinators.NodeCoordinator",
+        "kwargs": {"bundles_root": [str(ROOT / "example_dags" / "node")], "node_executable": str(NODE)},
+    }
+}
 DEMO = Demo(
+    files=("example_dags/expense_receipt.py",),
+    dag_id="expense_receipt",
+    question="manager_approval",
+    outcomes=OUTCOMES,
+    env={
+        "AIRFLOW__SDK__COORDINATORS": json.dumps(COORDINATORS),
+        "AIRFLOW__SDK__QUEUE_TO_COORDINATOR": json.dumps({"node": "node"}),
+    },
+)
+#: Versions before 3.3 have no coordinators: the same, in Python only.
+PLAIN_DEMO = Demo(
     files=("example_dags/expense_approval.py",),
     dag_id="expense_approval",
     question="manager_approval",
-    outcomes={
-        APPROVE: Outcome("success", {"submit": "success", "manager_approval": "success", "*": "success"}),
-        REJECT: Outcome(
-            "failed", {"submit": "success", "manager_approval": "failed", "*": "upstream_failed"}
-        ),
-    },
+    outcomes=OUTCOMES,
 )
 
 
@@ -248,12 +267,18 @@ def keep(stack: Stack) -> None:
 
 def main() -> int:
     """Run the demo and return the exit code."""
+    global DEMO
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="leave Airflow up until Ctrl-C")
     parser.add_argument("--version", default="3.3", choices=("3.1", "3.2", "3.3"), help="the Airflow version")
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    if options.version != "3.3":
+        DEMO = PLAIN_DEMO
+    elif not NODE.exists():
+        print("the demo failed: its Node is not installed; run `make venv`", file=sys.stderr)
+        return 1
     clock = Clock()
     folder = Path(tempfile.mkdtemp(prefix="handoff-demo-"))
     try:
@@ -261,7 +286,7 @@ def main() -> int:
             shutil.copy(ROOT / name, folder)
         begun = time.monotonic()
         users = {"admin": "admin", "manager": "user", "accounting": "user"}
-        with Stack(options.version, folder, users=users, verbose=clock.say) as stack:
+        with Stack(options.version, folder, users=users, env=DEMO.env, verbose=clock.say) as stack:
             clock.phases.append(("start Airflow", time.monotonic() - begun))
             clock.say(f"Airflow {options.version} is up at {stack.url}: {', '.join(stack.component_names)}")
             good = play(stack, clock)

@@ -30,6 +30,7 @@ def test_without_a_terminal_it_approves_and_ends_well():
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the run waits for a person" in done.stdout
     assert "/required_actions" in done.stdout
+    assert "receipt: success" in done.stdout
     assert "chose Approve; the run ended: success" in done.stdout
 
 
