@@ -103,7 +103,7 @@ def _state(kwargs: Any) -> RequestState | None:
     """Read what is known of a request; one that cannot be read does not keep the others from being shown."""
     try:
         return RequestState.from_kwargs(kwargs)
-    except HandoffError:
+    except (HandoffError, ValueError):
         return None
 
 

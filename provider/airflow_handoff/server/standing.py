@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from airflow_handoff.compat.records import PARKED_STATES, RequestRecord
-from airflow_handoff.exceptions import HandoffError
+from airflow_handoff.exceptions import HandoffError, UnknownStateVersion
 from airflow_handoff.hitl.question import FormField, Question, Respondent
 from airflow_handoff.hitl.state import RequestState
 
@@ -31,6 +31,10 @@ class Standing(Enum):
     OVER = "over"
 
 
+class UnreadableState(HandoffError):
+    """The resume kwargs of a task of ours do not say what it asks."""
+
+
 @dataclass(frozen=True)
 class OpenRequest:
     """A record with what this package knows about it.
@@ -46,8 +50,16 @@ class OpenRequest:
         """Read the state that travels in the resume kwargs.
 
         :raises UnknownStateVersion: if a newer version of this package parked the task.
+        :raises UnreadableState: if something else is under our key.
         """
-        return cls(record, RequestState.from_kwargs(record.next_kwargs))
+        try:
+            return cls(record, RequestState.from_kwargs(record.next_kwargs))
+        except UnknownStateVersion:
+            raise
+        except ValueError as error:
+            raise UnreadableState(
+                f"What {record.task_id} was parked with cannot be read: clear the task to ask again. {error}"
+            ) from error
 
     @classmethod
     def leniently(cls, record: RequestRecord) -> OpenRequest:

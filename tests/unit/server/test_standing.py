@@ -10,7 +10,7 @@ import pytest
 from airflow_handoff.compat.records import RequestRecord, RequestRow
 from airflow_handoff.hitl.question import Question
 from airflow_handoff.hitl.state import RequestState
-from airflow_handoff.server.standing import LOOK_AGAIN, OpenRequest, Standing
+from airflow_handoff.server.standing import LOOK_AGAIN, OpenRequest, Standing, UnreadableState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 SETTLE = timedelta(seconds=8)
@@ -110,3 +110,11 @@ def test_the_question_of_another_operator_is_read_from_its_row():
     assert request.state is None
     assert request.question.form["n"].schema == {}
     assert request.question.assigned_users[0].id == "1"
+
+
+def test_a_state_that_is_no_state_is_said_to_be_unreadable():
+    """Not a fault of the api-server; a list shows the request without it."""
+    broken = replace(PARKED, next_kwargs={"handoff": {"version": 1, "question": 7}})
+    with pytest.raises(UnreadableState, match="clear the task"):
+        OpenRequest.of(broken)
+    assert OpenRequest.leniently(broken).state is None
