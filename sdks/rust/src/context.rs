@@ -362,6 +362,10 @@ impl Context {
 
     /// End the process and run the function again from its start, as the same try.
     ///
+    /// Give Airflow ten seconds or more: where a task is due again before the scheduler has seen its first
+    /// process end, Airflow 3.3 can fail it ("state mismatch"). The same holds for a trigger that fires at
+    /// once.
+    ///
     /// # Errors
     /// Always: the error is what ends the process.
     pub fn reschedule<T>(&self, delay: Duration) -> TaskResult<T> {

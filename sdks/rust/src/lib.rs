@@ -1,4 +1,4 @@
-//! Airflow tasks in Rust.
+//! Airflow tasks in Rust. The README shows the way from nothing to a running task.
 //!
 //! A program registers its tasks and hands over to [`Tasks::run`]:
 //!
@@ -47,3 +47,8 @@ pub use value::Value;
 
 /// The result of a request to the supervisor.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -119,6 +119,9 @@ def _for_trigger(value: Any) -> Any:
 def reschedule(when: datetime | Duration) -> NoReturn:
     """End the process and run the function again from its start, as the same try.
 
+    Give Airflow ten seconds or more: where a task is due again before the scheduler has seen its first
+    process end, Airflow 3.3 can fail it ("state mismatch"). The same holds for a trigger that fires at once.
+
     :param when: an aware moment, or seconds or a ``timedelta`` from now.
     """
     from datetime import timedelta

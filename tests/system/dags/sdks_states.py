@@ -1,0 +1,40 @@
+"""What each SDK can do: one stub for each task of ``sdks/<language>/examples/states``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import Asset, dag, task
+
+
+def sdk_dag(language):
+    queue = f"sdk-{language}"
+
+    def stub(task_id, **options):
+        @task.stub(task_id=task_id, queue=queue, **options)
+        def body(): ...
+
+        return body()
+
+    @dag(dag_id=f"sdks_{language}", schedule=None)
+    def build():
+        @task
+        def numbers():
+            return [1, 2]
+
+        @task
+        def doubled(number):
+            return 2 * number
+
+        numbers() >> stub("succeed")
+        for name in ("skip", "remove", "reschedule", "defer", "ask"):
+            stub(name)
+        stub("fail", retries=3)
+        stub("retry", retries=1, retry_delay=timedelta(seconds=1))
+        doubled.expand(number=stub("listed"))
+        stub("emit", outlets=[Asset(name=f"sdks_{language}_report", uri=f"x-report://sdks/{language}")])
+
+    return build()
+
+
+python, rust = (sdk_dag(name) for name in ("python", "rust"))

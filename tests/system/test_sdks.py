@@ -1,0 +1,96 @@
+"""Our own SDKs on a running Airflow 3.3, through our coordinators."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.system.conftest import SETTLE, Run
+from tests.system.foreign import CACHE, OLDEST_PYTHON
+from tests.system.languages import available, fresh_root, run, tool
+from tests.system.stack import ROOT
+
+pytestmark = pytest.mark.versions("3.3")
+
+RUST = ROOT / "sdks" / "rust"
+STATES = {
+    "succeed": "success",
+    "fail": "failed",
+    "skip": "skipped",
+    "remove": "removed",
+    "retry": "success",
+    "reschedule": "success",
+    "defer": "success",
+    "ask": "success",
+    "listed": "success",
+    ("doubled", 0): "success",
+    ("doubled", 1): "success",
+    ("doubled", 2): "success",
+    "emit": "success",
+}
+
+
+def build_rust() -> None:
+    """Build the Rust SDK's example and pack it with the SDK's own packer."""
+    root = fresh_root("sdk-rust")
+    run([tool("cargo"), "build", "--release", "--example", "states", "--bin", "airflow-handoff-pack"], RUST)
+    built = RUST / "target" / "release"
+    source = RUST / "examples" / "states.rs"
+    packer = built / "airflow-handoff-pack"
+    run([packer, built / "examples" / "states", "--source", source, "-o", root / "states"], CACHE)
+
+
+@pytest.fixture(scope="module")
+def started(stack):
+    """A run of each SDK's Dag, its question asked and old enough to be answered."""
+    available(build_rust)
+    stack.start("triggerer")
+    runs = {}
+    for language in ("python", "rust"):
+        dag_id = f"sdks_{language}"
+        stack.wait_dag(dag_id)
+        runs[language] = Run(stack, dag_id, stack.trigger(dag_id))
+    for started in runs.values():
+        started.wait_tasks({"ask": "awaiting_input"}, timeout=240)
+    time.sleep(SETTLE)
+    yield runs
+    stack.stop("triggerer")
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_everything_a_task_can_do(started, language):
+    """All eight states, both resumes, a retry without old XComs, a mapped downstream and an asset event."""
+    run = started[language]
+    question = run.hitl()[0]
+    assert (question["subject"], question["options"]) == ("Publish?", ["yes", "no"])
+    answer = run.answer("ask", "yes", {"reason": "tested"})
+    assert answer.status_code == 200, answer.text
+    run.wait_tasks(STATES, timeout=240)
+    assert run.xcom("succeed") == ["written by the task", {"page": 3}, [1, 2]]
+    assert run.xcom("retry") == [2, None]
+    assert run.xcom("reschedule") == [1, 1]
+    assert run.xcom("defer") == [[1, 2], True]
+    assert run.xcom("ask") == ["yes", {"reason": "tested"}, "admin"]
+    assert [run.xcom("doubled", map_index=n) for n in range(3)] == [2, 4, 6]
+    events = run.stack.client().get("/api/v2/assets/events", params={"source_dag_id": run.dag_id}).json()
+    made = [(e["uri"], e["extra"].get("rows")) for e in events["asset_events"]]
+    assert made == [(f"x-report://sdks/{language}", 3)]
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_logs_of_the_program(started, language):
+    """Records arrive with their fields, and an error of the first try with its reason."""
+    run = started[language]
+    run.wait_tasks({"succeed": "success", "retry": "success"}, timeout=240)
+    assert f"running in {language.title()}" in run.task_log("succeed")
+    assert "the first try never works" in run.task_log("retry", 1)
+    assert "Skipped. no new files" in run.task_log("skip")
+    assert "No function for" in run.task_log("remove")
+
+
+def test_the_foreign_interpreter_is_another_one(started):
+    """The Python tasks ran in the oldest interpreter of the machine, which has nothing installed."""
+    run = started["python"]
+    run.wait_tasks({"succeed": "success"}, timeout=240)
+    assert f"running in Python {OLDEST_PYTHON[1]}." in run.task_log("succeed")
