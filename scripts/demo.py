@@ -272,7 +272,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave Airflow up until Ctrl-C")
     parser.add_argument("--version", default="3.3", choices=("3.1", "3.2", "3.3"), help="the Airflow version")
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT too: a shell that starts us in the background has it ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     if options.version != "3.3":
         DEMO = PLAIN_DEMO

@@ -54,12 +54,14 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a SIGTERM unwind like Ctrl-C does, so that the stacks end."""
+    """Let Ctrl-C and SIGTERM unwind, so that the stacks end."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    # SIGINT too: a shell that starts us in the background has it ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

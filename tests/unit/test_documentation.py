@@ -12,6 +12,7 @@ import pytest
 import tomllib
 
 from airflow_handoff.cli import COMMANDS, handoff
+from airflow_handoff.exceptions import EnvironmentUnfit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -35,7 +36,10 @@ def test_python_blocks_compile_and_what_they_import_exists(source):
     compile(tree, "block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("airflow_handoff"):
-            exec(ast.unparse(node), {})
+            try:
+                exec(ast.unparse(node), {})
+            except EnvironmentUnfit as unfit:
+                pytest.skip(str(unfit))
 
 
 def test_the_dag_of_the_readme_parses():
