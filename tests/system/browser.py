@@ -113,10 +113,34 @@ class Browser:
 
 
 def fields(browser: Browser) -> dict[str, Any]:
-    """Return the values of all named form controls of the page."""
+    """Return the values of the form's controls by the names of their fields."""
     script = """
       const found = {};
-      for (const e of document.querySelectorAll('input[name], textarea[name]'))
-        found[e.name] = e.type === 'checkbox' ? e.checked : e.value;
+      for (const e of document.querySelectorAll('[name^=element_]'))
+        found[e.name.slice(8)] = e.type === 'checkbox' ? e.checked : e.value;
       return JSON.stringify(found)"""
     return dict(json.loads(browser.run(script)))
+
+
+def chosen(browser: Browser) -> str | None:
+    """Return the option that the page's list of options shows as chosen."""
+    script = """
+      const named = document.querySelector('[name="element_chosen_options"]');
+      if (named && named.value) return named.value;
+      const shown = document.querySelector('[id*="element_chosen_options"]');
+      return shown ? shown.innerText.split('\\n')[0].trim() : null"""
+    found = browser.run(script)
+    return None if found is None else str(found)
+
+
+def press(browser: Browser, label: str) -> None:
+    """Press the enabled button with a label.
+
+    :raises AssertionError: when there is none within a minute.
+    """
+    script = """
+      const found = [...document.querySelectorAll('button')].find(
+        e => e.innerText.trim() === arguments[0] && !e.disabled);
+      if (found) found.click();
+      return Boolean(found)"""
+    browser.until(f"button {label!r}", lambda: browser.run(script, label))
