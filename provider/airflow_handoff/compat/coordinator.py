@@ -203,8 +203,11 @@ class TaskSupervisor(ActivitySubprocess):
 
         :raises BadRequest: for what the model does not take.
         """
+        sent = dict(body)
+        if sent.get("type") == "CreateHITLDetailPayload" and sent.get("params") is None:
+            sent["params"] = {}  # optional in the schema, and refused by the API server where it is null
         try:
-            return self.decoder.validate_python(self._deserialize_request(dict(body)))
+            return self.decoder.validate_python(self._deserialize_request(sent))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             unknown = first["type"].startswith("union_tag")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import marshal
 import os
 import selectors
@@ -31,6 +32,23 @@ DRAIN_PATIENCE = 0.5
 SAID_LIMIT = 2000
 #: Environment variables that the guard's own interpreter may need to start.
 _GUARD_NEEDS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
+
+
+#: Reads the guard's compiled code from its standard input and runs it.
+_BOOT = """# the guard of a language runtime, see airflow_handoff/process/guard.py
+import marshal, os
+size, data = int.from_bytes(os.read(0, 4), "big"), b""
+while len(data) < size:
+    data += os.read(0, size - len(data))
+exec(marshal.loads(data), {"__name__": "__main__"})
+"""
+
+
+@functools.cache
+def _guard_code() -> bytes:
+    """Return the guard's code behind its length; to compile it anew for each task would take 2 ms."""
+    code = marshal.dumps(compile(Path(guard.__file__).read_bytes(), guard.__file__, "exec"))
+    return len(code).to_bytes(4, "big") + code
 
 
 class Phase(enum.Enum):
@@ -107,7 +125,7 @@ class Host:
         err_read, err_write = os.pipe()
         try:
             self._guard = subprocess.Popen(  # noqa: S603  -- our own script
-                [sys.executable, "-I", "-S", str(Path(guard.__file__))],
+                [sys.executable, "-I", "-S", "-c", _BOOT],
                 stdin=theirs.fileno(),
                 stdout=out_write,
                 stderr=err_write,
@@ -118,6 +136,7 @@ class Host:
             theirs.close()
             os.close(out_write)
             os.close(err_write)
+        self._control.sendall(_guard_code())
         self._inbox = bytearray()
         self._control.setblocking(False)
         self._selector.register(self._control, selectors.EVENT_READ, self._read_control)

@@ -365,4 +365,4 @@ def test_nothing_is_left_open() -> None:
         stage.to_the_end()
         stage.host.close()
     assert me.num_fds() == before
-    assert [child for child in me.children() if "guard" in " ".join(child.cmdline())] == []
+    assert [child for child in me.children() if "guard.py" in " ".join(child.cmdline())] == []
