@@ -5,7 +5,7 @@ LANGUAGE ?=
 ENVIRONMENT = $(PYTHON) scripts/environment.py
 RUN = .venv-3.3/bin/python
 
-.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-answers bench-language bench-capabilities features clean
+.PHONY: help venv environments constraints lint test test-full test-language docs demo bench-hitl bench-answers bench-language bench-sdks bench-capabilities features clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ bench-answers: environments ## What becomes of answers under load, the standard 
 
 bench-language: environments ## Ours beside the stock coordinators: start-up, throughput, logs
 	@$(RUN) benchmarks/language.py
+
+bench-sdks: .venv-3.3/ready ## Our SDKs beside C and a bare script: launch and round trips
+	@$(RUN) benchmarks/sdks.py
 
 bench-capabilities: .venv-3.3/ready ## The hooks' start and fifty manifests, against their limits
 	@$(RUN) benchmarks/capabilities.py

@@ -24,8 +24,8 @@ def handoff_sdks():
     def double(): ...
 
     @task
-    def show(number: int) -> None:
-        print(number)
+    def halve(number: int) -> float:
+        return number / 2
 
     # Asks a person from inside its function, and makes the asset event.
     @task.stub(queue="legacy", outlets=[report])
@@ -33,7 +33,7 @@ def handoff_sdks():
 
     doubled = double()
     values() >> doubled
-    show.expand(number=doubled) >> publish()
+    halve.expand(number=doubled) >> publish()
 
 
 handoff_sdks()

@@ -34,8 +34,8 @@ STATES = {
 def build_rust() -> None:
     """Build the Rust SDK's example and pack it with the SDK's own packer."""
     root = fresh_root("sdk-rust")
-    run([tool("cargo"), "build", "--release", "--example", "states", "--bin", "airflow-handoff-pack"], RUST)
-    built = RUST / "target" / "release"
+    run([tool("cargo"), "build", "--example", "states", "--bin", "airflow-handoff-pack"], RUST)
+    built = RUST / "target" / "debug"
     source = RUST / "examples" / "states.rs"
     packer = built / "airflow-handoff-pack"
     run([packer, built / "examples" / "states", "--source", source, "-o", root / "states"], CACHE)
