@@ -105,7 +105,7 @@ class Host:
         self._said = b""
         self._stops = self._gone = 0
         self._closed = 0
-        self._writing = False
+        self._writing = self._met = False
         self._guard_lost = False
         self._pidfd: int | None = None
         self._startup_limit = float("inf")
@@ -333,7 +333,7 @@ class Host:
             return
         except OSError:  # a reset is an end like any other
             data = b""
-        if self.phase is Phase.BOOTING and name in ("stdout", "stderr"):
+        if not self._met and name in ("stdout", "stderr"):
             self._said = (self._said + data)[-SAID_LIMIT:]
         self._quiet_since = time.monotonic()
         if not data:
@@ -390,6 +390,7 @@ class Host:
             self._closed += 1
             self.doors.close()
             self.phase = Phase.RUNNING
+            self._met = True
             self._open("comm", accepted["comm"], self._receiver.comm)
             self._open("logs", accepted["logs"], self._receiver.logs)
             if self._outbox:
