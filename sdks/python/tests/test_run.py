@@ -282,6 +282,22 @@ class Requests(unittest.TestCase):
         run = run_program(startup("many_threads"), script, hold=8)
         self.assertIs(run.of("SetXCom")[0]["value"] if run.of("SetXCom") else None, True)
 
+    def test_interrupted_request_leaves_the_channel_usable(self):
+        """A request that a signal interrupts in the middle of its reply harms none that comes after it."""
+        import os
+        import signal
+        import time
+
+        def slow(body):
+            if body["key"] == "slow":
+                time.sleep(0.3)
+            return {"type": "VariableResult", "key": body["key"], "value": body["key"] * 2}
+
+        if not hasattr(signal, "setitimer") or os.name != "posix":
+            self.skipTest("this system has no interval timers")
+        run = run_program(startup("interrupted"), {"GetVariable": slow})
+        self.assertEqual(run.of("SetXCom")[0]["value"], ["interrupted", "nextnext"])
+
     def test_xcoms_of_an_earlier_try_are_cleared_first(self):
         """The keys that Airflow names are deleted before the function runs."""
         run = run_program(startup("numbers", xcom_keys_to_clear=["old", "return_value"]))

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::Error;
 use crate::messages::{AwaitInputTask, CreateHITLDetailPayload, HITLUser};
-use crate::outcome::{Park, Parked, TaskError, TaskResult};
+use crate::outcome::{HumanTimeout, Park, Parked, TaskError, TaskResult};
 use crate::time;
 use crate::value::Value;
 
@@ -169,12 +169,13 @@ impl Context {
     ///
     /// # Errors
     /// Hand every error on with `?`: the first of them ends the process. After the timeout, without
-    /// defaults, it is one that [`TaskError::Error`] holds.
+    /// defaults, [`TaskError::Error`] holds a [`HumanTimeout`].
     pub fn ask_human(&self, question: Question) -> TaskResult<Answer> {
         let mut replay = self.replay();
         if let Some(event) = replay.next(&question.detail.subject)? {
             if let Some(error) = event.get("error").and_then(Value::as_str) {
-                return Err(TaskError::message(format!("{:?}: {error}", question.detail.subject)));
+                let timeout = HumanTimeout { subject: question.detail.subject, reason: error.to_owned() };
+                return Err(timeout.into());
             }
             return Ok(Answer::from_event(&event)?);
         }

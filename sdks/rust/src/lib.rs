@@ -41,7 +41,7 @@ pub use client::Client;
 pub use context::{AssetRef, AssetStore, Context, TaskStore, XCom};
 pub use error::Error;
 pub use human::{Answer, Question};
-pub use outcome::{Decision, Defer, TaskError, TaskResult};
+pub use outcome::{Decision, Defer, HumanTimeout, TaskError, TaskResult};
 pub use tasks::{Handler, Tasks};
 pub use value::Value;
 

@@ -78,6 +78,23 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for TaskError {
     }
 }
 
+/// Nobody answered in time and the question has no defaults; found in [`TaskError::Error`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct HumanTimeout {
+    /// What was asked.
+    pub subject: String,
+    /// What Airflow says about it.
+    pub reason: String,
+}
+
+impl fmt::Display for HumanTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.subject, self.reason)
+    }
+}
+
+impl std::error::Error for HumanTimeout {}
+
 /// A message that lets the task wait without a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parked(pub(crate) Box<Park>);

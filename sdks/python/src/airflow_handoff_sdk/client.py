@@ -35,6 +35,7 @@ class Client:
         self._waiting = threading.Condition(threading.Lock())
         self._replies: dict[int, list[Any] | None] = {}
         self._reading = False
+        self._inbox = bytearray()
         self._broken: Exception | None = None
 
     def read_startup(self) -> Body:
@@ -114,31 +115,32 @@ class Client:
                 finally:
                     self._waiting.acquire()
                     self._reading = False
+                    self._waiting.notify_all()
                 if broken is not None:
                     self._broken = broken
                 elif frame is not None and frame[0] in self._replies:
                     self._replies[frame[0]] = frame
-                self._waiting.notify_all()
 
     def _read_frame(self) -> list[Any]:
-        size = int.from_bytes(self._read_exactly(4), "big")
-        frame = unpackb(self._read_exactly(size))
+        self._fill(4)
+        size = int.from_bytes(self._inbox[:4], "big")
+        self._fill(4 + size)
+        payload = bytes(memoryview(self._inbox)[4 : 4 + size])
+        del self._inbox[: 4 + size]
+        frame = unpackb(payload)
         if not isinstance(frame, list) or len(frame) < 2 or not isinstance(frame[0], int):
             raise WireError(f"expected [id, body, error], got {frame!r}")
         if not isinstance(frame[1], (dict, type(None))):
             raise WireError(f"expected a map or null as body, got {frame[1]!r}")
         return frame
 
-    def _read_exactly(self, size: int) -> bytes:
-        chunks = []
-        missing = size
-        while missing:
+    def _fill(self, size: int) -> None:
+        """Read until the inbox holds ``size`` bytes; what an interrupted read has brought stays there."""
+        while len(self._inbox) < size:
             try:
-                chunk = self._sock.recv(min(missing, 1 << 20))
+                chunk = self._sock.recv(max(65536, min(size - len(self._inbox), 1 << 20)))
             except OSError as error:
                 raise ConnectionLost(f"the channel broke: {error}") from error
             if not chunk:
                 raise ConnectionLost("the supervisor has closed the channel")
-            chunks.append(chunk)
-            missing -= len(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            self._inbox += chunk

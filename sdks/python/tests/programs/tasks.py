@@ -195,6 +195,25 @@ def many_threads(ctx):
 
 
 @task("dag")
+def interrupted(ctx):
+    import signal
+
+    class TooLate(Exception):
+        pass
+
+    def stop(number, frame):
+        raise TooLate
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        said = ctx.variables.get("slow")
+    except TooLate:
+        said = "interrupted"
+    return [said, ctx.variables.get("next")]
+
+
+@task("dag")
 def logs():
     logging.getLogger("noisy.part").info("dropped")
     logging.getLogger("noisy.part").error("kept")
