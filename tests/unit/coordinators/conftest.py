@@ -38,7 +38,11 @@ class FakeApi:
     @property
     def states(self) -> list[str]:
         """The states that the task instance was put into, in order."""
-        return [body["state"] for method, path, body in self.calls if path.endswith("/state")]
+        return [
+            body["state"]
+            for method, path, body in self.calls
+            if method == "PATCH" and path.endswith("/state")
+        ]
 
     def bodies(self, ending: str) -> list[Any]:
         """The bodies of all calls of one kind."""
@@ -55,7 +59,12 @@ class FakeApi:
                 return httpx.Response(status, json={"detail": detail})
         if path.endswith("/run"):
             return httpx.Response(200, json=self._context())
-        if path.endswith("/state") and body["state"] == "success" and body.get("task_outlets") is None:
+        if (
+            path.endswith("/state")
+            and body
+            and body["state"] == "success"
+            and body.get("task_outlets") is None
+        ):
             return httpx.Response(422, json={"detail": "task_outlets: a list was expected"})
         if path.startswith("/variables/"):
             return self._found(
