@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator as StandardOperator
 from airflow.sdk import DAG, task, task_group
+
 from airflow_handoff.operators.hitl import HITLOperator as HandoffOperator
 
 MANY = int(os.environ.get("HANDOFF_BENCH_WAITING", "200"))
