@@ -150,6 +150,8 @@ def _resumed_at(stack: Stack, dag_id: str, run_id: str, index: int) -> datetime:
         params={"map_index": index, "full_content": True},
         headers={"Accept": "application/json"},
     )
-    began = [record for record in answer.json()["content"] if "Pre Execute" in str(record.get("event"))]
+    began = [
+        record for record in answer.json()["content"] if "DAG bundles loaded" in str(record.get("event"))
+    ]
     assert len(began) == 2, began
     return max(datetime.fromisoformat(record["timestamp"]) for record in began)
