@@ -1,0 +1,266 @@
+"""The operators on a real Airflow of each version: park all, wait once, answer, look at what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.system.processes import Component, end
+from tests.system.services import free_port
+
+
+def ok(response: httpx.Response) -> None:
+    """The answer was taken."""
+    assert response.status_code == 200, response.text
+
+
+@pytest.fixture(scope="session")
+def unguarded(stack) -> Iterator[httpx.Client]:
+    """A second api-server on the same database, with our guard switched off: Airflow's plain rules."""
+    port = free_port()
+    component = Component(
+        "api-server-unguarded",
+        [str(stack.venv / "bin" / "airflow"), "api-server", "--host", "127.0.0.1", "--port", str(port)],
+        env={**stack.env, "AIRFLOW__HANDOFF__GUARD_AIRFLOW_API": "False"},
+        log=stack.home / "api-server-unguarded.log",
+        cwd=stack.home,
+    )
+    headers = {"Authorization": stack.client().headers["Authorization"]}
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60, trust_env=False
+    ) as client:
+
+        def ready() -> bool:
+            try:
+                return client.get("/api/v2/version").status_code == 200
+            except httpx.TransportError:
+                return False
+
+        try:
+            stack.until("the unguarded api-server", ready)
+            yield client
+        finally:
+            end([component])
+
+
+@pytest.mark.run("operators_forms")
+def test_case_dag_params_leak_and_dynamic_options_and_required_field(run):
+    """The form shows the task's own fields; options come from upstream; a required field parks."""
+    rows = {row["task_instance"]["task_id"]: row for row in run.hitl()}
+    assert rows["choose"]["subject"] == "Param a is 1"
+    assert rows["choose"]["options"] == ["red", "green", "blue"]
+    assert set(rows["choose"]["params"]) == {"shade", "comment"}
+    assert set(rows["entry"]["params"]) == {"count", "unit"}
+    ok(run.answer("choose", ["blue", "red"], {"shade": "light", "comment": "both are fine"}))
+    assert run.answer("entry", "OK", {"unit": "kg"}).status_code in (200, 400)
+    run.wait_tasks({"choose": "success"})
+    answer = run.xcom("choose")
+    assert answer["chosen_options"] == ["blue", "red"]
+    assert answer["params_input"] == {"shade": "light"}
+    assert answer["comment"] == "both are fine"
+    assert answer["responded_by_user"]["id"] == "admin"
+    assert answer["timedout"] is False
+    run.wait_settled()
+    ok(run.answer("entry", "OK", {"count": 3}))
+    run.wait_tasks({"entry": "success"})
+    assert run.xcom("entry")["params_input"] == {"count": 3, "unit": "kg"}
+
+
+@pytest.mark.run("operators_forms")
+def test_case_notifier_fails_and_execution_timeout_and_answer_before_park(run):
+    """A broken notifier is named in the log, a slow one outlasts execution_timeout, and the task parks."""
+    assert run.task_instance("told")["state"] == run.stack.parked_state
+    assert run.xcom("told", "told") is True
+    log = run.task_log("told")
+    assert "Broken failed; the request opens all the same" in log
+    ok(run.answer("told", "yes"))
+    run.wait_tasks({"told": "success"})
+
+
+@pytest.mark.run("operators_forms", until={}, settle=False)
+def test_case_answer_before_park(run):
+    """While a notifier runs there is nothing yet that could be answered."""
+
+    def asked():
+        return [row for row in run.hitl() if row["task_instance"]["task_id"] == "told"]
+
+    run.stack.until("the row", asked)
+    assert run.xcom("told", "told") is True
+    run.wait_settled()
+    ok(run.answer("told", "no"))
+    run.wait_tasks({"told": "success"})
+
+
+@pytest.mark.run("operators_timeouts", until={}, settle=False)
+def test_timeouts_with_and_without_defaults(run):
+    """Cases default-replayed, decisions-are-not-retried, timeout-means-approve: nobody answers."""
+    assert run.wait_run() == "failed"
+    states = run.states()
+    assert states == {
+        "default": "success",
+        "after_default": "success",
+        "nothing": "failed",
+        "required": "failed",
+        "rejected": "success",
+        "after_rejected": "skipped",
+    }
+    answer = run.xcom("default")
+    assert (answer["chosen_options"], answer["params_input"]) == (["no"], {"n": 7})
+    assert (answer["responded_by_user"], answer["timedout"]) == (None, True)
+    assert run.task_instance("nothing")["try_number"] == 1
+    for name in ("nothing", "required"):
+        kept = run.xcom(name, "handoff")
+        assert (kept["outcome"], kept["code"]) == ("timed_out", "HumanTimeout")
+
+
+@pytest.mark.run("operators_decisions")
+def test_case_decisions_are_not_retried_and_branch_in_group(run):
+    """Approve goes on, Reject skips or fails at once, a branch in a group finds its tasks."""
+    for task_id, option in [("yes", "Approve"), ("no", "Reject"), ("all_off", "Reject"), ("final", "Reject")]:
+        ok(run.answer(task_id, option))
+    ok(run.answer("g.branch", "one"))
+    assert run.wait_run() == "failed"
+    assert run.states() == {
+        "yes": "success",
+        "after_yes": "success",
+        "no": "success",
+        "after_no": "skipped",
+        "later": "success",
+        "all_off": "success",
+        "direct": "skipped",
+        "always": "skipped",
+        "final": "failed",
+        "after_final": "upstream_failed",
+        "g.branch": "success",
+        "g.one": "success",
+        "g.two": "skipped",
+        "g.three": "skipped",
+        "g.join": "success",
+    }
+    assert run.task_instance("final")["try_number"] == 1
+    for task_id, outcome, code in [
+        ("yes", "approved", None),
+        ("no", "rejected", None),
+        ("final", "rejected", "HumanRejected"),
+        ("g.branch", "branched", None),
+    ]:
+        kept = run.xcom(task_id, "handoff")
+        assert (kept["outcome"], kept["code"]) == (outcome, code)
+        assert run.xcom(task_id)["responded_by_user"]["id"] == "admin"
+
+
+@pytest.mark.run("operators_mapped")
+def test_case_mapped_group_reject_and_mapped_operator_any_all(run):
+    """An index of a group decides for itself; what all indexes share follows the policy."""
+    ok(run.answer("gate.ask", "Reject", map_index=0))
+    ok(run.answer("gate.ask", "Approve", map_index=1))
+    ok(run.answer("fork.ask", "left", map_index=0))
+    ok(run.answer("fork.ask", "right", map_index=1))
+    for index, (each, most) in enumerate([("Approve", "Reject"), ("Reject", "Approve"), ("Approve",) * 2]):
+        ok(run.answer("each", each, map_index=index))
+        ok(run.answer("most", most, map_index=index))
+    assert run.wait_run() == "success"
+    states = run.states()
+    assert {key: states[key] for key in states if key[0] in ("gate.work", "fork.left", "fork.right")} == {
+        ("gate.work", 0): "skipped",
+        ("gate.work", 1): "success",
+        ("fork.left", 0): "success",
+        ("fork.right", 0): "skipped",
+        ("fork.left", 1): "skipped",
+        ("fork.right", 1): "success",
+    }
+    assert states["publish"] == "skipped"
+    assert states["go"] == "success"
+    assert run.xcom("each", map_index=1)["chosen_options"] == ["Reject"]
+
+
+@pytest.mark.run("operators_rounds")
+def test_a_retry_asks_and_a_cleared_task_asks_again(run):
+    """The second attempt waits like the first; what was cleared while it waited waits anew."""
+    before = run.task_instance("cleared")
+    ok(run.answer("second_try", "a"))
+    run.clear(["cleared"])
+
+    def asks_again():
+        now = run.task_instance("cleared")
+        return now["id"] != before["id"] and now["state"] == run.stack.parked_state
+
+    run.stack.until("the second request", asks_again)
+    run.wait_tasks({"second_try": "success"})
+    assert run.xcom("second_try", "handoff")["try_number"] == 2
+    run.wait_settled()
+    ok(run.answer("cleared", "a"))
+    run.wait_tasks({"cleared": "success", "after_cleared": "success"})
+
+
+@pytest.mark.run("operators_rounds")
+def test_case_cancel_is_not_approve(run):
+    """A task that was marked failed while it waited stays so; nothing runs as if it had been approved."""
+    path = f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances/stopped"
+    response = run.stack.client().patch(path, json={"new_state": "failed"})
+    assert response.status_code == 200, response.text
+    run.wait_tasks({"stopped": "failed", "after_stopped": "upstream_failed"})
+    assert run.xcom("stopped") is None
+
+
+@pytest.mark.run("operators_one_at_a_time")
+def test_a_waiting_task_does_not_hold_max_active_tasks(run):
+    """The other task of a Dag that allows one at a time has run."""
+    assert run.states() == {"ask": run.stack.parked_state, "other": "success"}
+    ok(run.answer("ask", "Approve"))
+    assert run.wait_run() == "success"
+
+
+@pytest.mark.proves("pool-slots")
+@pytest.mark.run("operators_pool", until={}, settle=False)
+def test_a_pool_of_one_slot_that_counts_deferred_tasks(run):
+    """A waiting task holds no slot where Airflow has a state for it; before, it does if the pool says so."""
+    pool = {"name": "operators_one_slot", "slots": 1, "include_deferred": True}
+    assert run.stack.client().post("/api/v2/pools", json=pool).status_code in (201, 409)
+    waiting = run.stack.parked_state == "deferred"
+    run.wait_tasks({"ask": run.stack.parked_state, "other": {None, "scheduled"} if waiting else "success"})
+    run.wait_settled()
+    if waiting:
+        assert run.task_instance("other")["state"] in (None, "scheduled")
+    ok(run.answer("ask", "Approve"))
+    assert run.wait_run() == "success"
+
+
+@pytest.mark.run("operators_bad_answers")
+def test_case_late_validation_and_reserved_keys_and_unknown_keys(run, unguarded):
+    """Through Airflow's plain API a bad answer is taken, and the request opens again instead of failing."""
+    bad = {"late": {"n": 1}, "reserved": {"data": {"__classname__": "x"}}, "unknown": {"zzz": 1}}
+    path = f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances"
+    for task_id, params in bad.items():
+        body = {"chosen_options": ["a"], "params_input": params}
+        ok(unguarded.patch(f"{path}/{task_id}/-1/hitlDetails", json=body))
+
+    def refused():
+        return all(run.xcom(task_id, "handoff_refused") for task_id in bad)
+
+    run.stack.until("all of them to be refused", refused)
+    run.wait_settled()
+    assert set(run.states().values()) == {run.stack.parked_state}
+    for task_id, word in [("late", "minimum"), ("reserved", "__classname__"), ("unknown", "unknown field")]:
+        (refusal,) = run.xcom(task_id, "handoff_refused")
+        assert word in refusal["reasons"][0] or "serialized" in refusal["reasons"][0], refusal
+        assert "The answer was refused, number 1 of 20" in run.task_log(task_id)
+        ok(run.answer(task_id, "b", {"n": 4, "data": {}}))
+    assert run.wait_run() == "success"
+
+
+@pytest.mark.proves("waiting", "resume")
+@pytest.mark.run("expense_approval", conf={"amount": 12.5})
+@pytest.mark.smoke
+def test_the_expense_example(run):
+    """The manager approves, accounting posts."""
+    assert run.hitl()[0]["subject"] == "Mira Holm claims 12.5 EUR"
+    ok(run.answer("manager_approval", "Approve", {"cost_center": "0815"}))
+    assert run.wait_run() == "success"
+    assert run.xcom("accounting_post") == {
+        "posted": 12.5,
+        "cost_center": "0815",
+        "approved_by": run.xcom("manager_approval")["responded_by_user"]["name"],
+    }
