@@ -79,6 +79,7 @@ def test_every_way_to_end(run, triggerer):
             "silent": "failed",
             "broken": "failed",
             "misspelt": "failed",
+            "nowhere": "failed",
         }
     )
     assert run.xcom("retry") == 2
@@ -88,6 +89,7 @@ def test_every_way_to_end(run, triggerer):
     assert "ended without reporting a result (exit code 0)" in run.task_log("silent")
     assert "broke the wire" in run.task_log("broken")
     assert "did you mean 'execution_timeout'?" in run.task_log("misspelt")
+    assert "its queue 'fixtur' to a coordinator; did you mean 'fixture'?" in run.task_log("nowhere")
 
 
 @pytest.mark.run("coordinators_linger", until={"linger": "running"}, settle=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_handoff.compat.queues import QueueListener
 from airflow_handoff.server.guard import ASGIApp, Guard, Receive, Scope, Send
 from airflow_handoff.server.prefill import Prefill
 
@@ -26,9 +27,10 @@ class LazyApp:
 
 
 class HandoffPlugin(AirflowPlugin):
-    """Adds the routes and the middleware to the api-server."""
+    """Adds the routes and the middleware to the api-server, and a listener to the workers."""
 
     name = "handoff"
+    listeners: list[Any] = [QueueListener()]  # noqa: RUF012 - Airflow's way
     fastapi_apps: list[Any] = [{"name": "handoff", "url_prefix": "/handoff", "app": LazyApp()}]  # noqa: RUF012 - Airflow's way
     fastapi_root_middlewares: list[Any] = [  # noqa: RUF012 - Airflow's way
         {"name": "handoff", "middleware": Guard, "args": [], "kwargs": {}},

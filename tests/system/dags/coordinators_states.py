@@ -38,6 +38,7 @@ def coordinators_states():
         stub(name)
     stub("retry", retries=1, retry_delay=timedelta(seconds=1))
     stub("misspelt", queue="misspelt-keyword")
+    stub("nowhere", queue="fixtur")
 
 
 @dag(schedule=None)
