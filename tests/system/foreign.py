@@ -71,6 +71,10 @@ COORDINATORS = {
             "python_executable": OLDEST_PYTHON[0],
         },
     },
+    "stock-executable": {
+        "classpath": "airflow.sdk.coordinators.executable.ExecutableCoordinator",
+        "kwargs": {"executables_root": [str(CACHE / "sdk-rust" / "root")]},
+    },
     "sdk-rust": {
         "classpath": f"{_OURS}.ExecutableCoordinator",
         "kwargs": {"executables_root": [str(CACHE / "sdk-rust" / "root")]},

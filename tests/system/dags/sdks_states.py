@@ -8,9 +8,7 @@ from airflow.sdk import Asset, dag, task
 
 
 def sdk_dag(language):
-    queue = f"sdk-{language}"
-
-    def stub(task_id, **options):
+    def stub(task_id, queue=f"sdk-{language}", **options):
         @task.stub(task_id=task_id, queue=queue, **options)
         def body(): ...
 
@@ -31,7 +29,9 @@ def sdk_dag(language):
             stub(name)
         stub("fail", retries=3)
         stub("retry", retries=1, retry_delay=timedelta(seconds=1))
-        doubled.expand(number=stub("listed"))
+        # Airflow's own coordinator runs our bundles as well.
+        queues = {"rust": "stock-executable"}
+        doubled.expand(number=stub("listed", queue=queues.get(language, f"sdk-{language}")))
         stub("emit", outlets=[Asset(name=f"sdks_{language}_report", uri=f"x-report://sdks/{language}")])
 
     return build()
