@@ -10,20 +10,14 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.listeners import hookimpl
-
 log = logging.getLogger("airflow.task")
 
 
-class QueueListener:
-    """Airflow's listener of task starts; it speaks up only for stubs."""
-
-    @hookimpl
-    def on_task_instance_running(self, task_instance: Any) -> None:
-        """Look at the task that is about to run in this process."""
-        task = getattr(task_instance, "task", None)
-        if type(task).__name__ in ("_StubOperator", "StubOperator"):
-            log.error(explain(str(getattr(task, "queue", None) or "default"), _queues()))
+def speak_up(task_instance: Any) -> None:
+    """Write one line where the task that is about to run in this process is a stub."""
+    task = getattr(task_instance, "task", None)
+    if type(task).__name__ in ("_StubOperator", "StubOperator"):
+        log.error(explain(str(getattr(task, "queue", None) or "default"), _queues()))
 
 
 def _queues() -> Mapping[str, Any]:

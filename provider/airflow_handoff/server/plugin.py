@@ -6,7 +6,6 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_handoff.compat.queues import QueueListener
 from airflow_handoff.server.guard import ASGIApp, Guard, Receive, Scope, Send
 from airflow_handoff.server.prefill import Prefill
 
@@ -24,6 +23,19 @@ class LazyApp:
 
             self._app = build()
         await self._app(scope, receive, send)
+
+
+class QueueListener:
+    """Airflow's listener of task starts in the workers; what it does is loaded when a task starts."""
+
+    def on_task_instance_running(self, task_instance: Any) -> None:
+        """Let a foreign task that runs as Python say so."""
+        from airflow_handoff.compat.queues import speak_up
+
+        speak_up(task_instance)
+
+    # What Airflow's marker of listener methods leaves on a function; the marker itself would import pluggy.
+    on_task_instance_running.airflow_impl = {}  # type: ignore[attr-defined]  # noqa: RUF012
 
 
 class HandoffPlugin(AirflowPlugin):

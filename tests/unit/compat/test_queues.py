@@ -5,10 +5,20 @@ from __future__ import annotations
 import logging
 from types import SimpleNamespace
 
+import pluggy
 import pytest
 
 from airflow_handoff.compat import queues
 from airflow_handoff.compat.versions import HAS_COORDINATORS
+from airflow_handoff.server.plugin import HandoffPlugin, QueueListener
+
+
+class Specs:
+    """The hook as Airflow specifies it."""
+
+    @pluggy.HookspecMarker("airflow")
+    def on_task_instance_running(self, previous_state: object, task_instance: object) -> None:
+        """A task starts."""
 
 
 class _StubOperator:
@@ -42,7 +52,7 @@ def test_an_older_airflow_is_named() -> None:
 def test_only_stubs_are_spoken_of(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """The listener writes one line for a stub and nothing for any other task."""
     monkeypatch.setattr(queues, "_queues", lambda: {"java": "jdk"})
-    listener = queues.QueueListener()
+    listener = QueueListener()
     with caplog.at_level(logging.INFO, logger="airflow.task"):
         queues.log.propagate, before = True, queues.log.propagate
         try:
@@ -55,8 +65,15 @@ def test_only_stubs_are_spoken_of(caplog: pytest.LogCaptureFixture, monkeypatch:
     assert "runs as Python" in record.getMessage()
 
 
-def test_the_plugin_brings_the_listener() -> None:
-    """Airflow finds the listener through the plugin."""
-    from airflow_handoff.server.plugin import HandoffPlugin
-
-    assert [type(one) for one in HandoffPlugin.listeners] == [queues.QueueListener]
+def test_the_plugin_brings_the_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow's own listener manager calls the plugin's listener."""
+    (listener,) = HandoffPlugin.listeners
+    marked = pluggy.HookimplMarker("airflow")(lambda task_instance: None)
+    assert type(listener.on_task_instance_running.airflow_impl) is type(marked.airflow_impl)
+    manager = pluggy.PluginManager("airflow")
+    manager.add_hookspecs(Specs())
+    manager.register(listener)
+    called = []
+    monkeypatch.setattr(queues, "speak_up", called.append)
+    manager.hook.on_task_instance_running(previous_state=None, task_instance="ti")
+    assert called == ["ti"]
