@@ -28,6 +28,8 @@ CHUNK = 1 << 16
 LEFTOVER_GRACE = 0.2
 #: Seconds without a byte after which a channel is given up that stays open though the tree is gone.
 DRAIN_PATIENCE = 0.5
+#: Seconds after which a wait without a limit turns once: a selector takes no infinity.
+LONGEST_WAIT = 60.0
 #: Bytes of start-up output that a :class:`LaunchError` repeats.
 SAID_LIMIT = 2000
 #: Environment variables that the guard's own interpreter may need to start.
@@ -166,13 +168,13 @@ class Host:
     # -- turning
 
     def step(self, timeout: float) -> None:
-        """Do what can be done now, or wait at most ``timeout`` seconds for something to do."""
+        """Do what can be done now, or wait at most ``timeout`` seconds (infinity too) for something to do."""
         if self.phase is Phase.BOOTING:
             timeout = min(timeout, self.doors.patience, self._startup_limit - time.monotonic())
         elif self.phase is Phase.DRAINING:
             timeout = min(timeout, DRAIN_PATIENCE)
         closed = self._closed
-        for key, _ in self._selector.select(max(timeout, 0)):
+        for key, _ in self._selector.select(min(max(timeout, 0), LONGEST_WAIT)):
             if closed == self._closed or self._is_open(
                 key
             ):  # an earlier handler of this turn may close others

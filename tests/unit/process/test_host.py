@@ -265,6 +265,14 @@ def test_case_exit_tail() -> None:
         assert ended - float(stage.listener.heard["logs"]) < 0.5
 
 
+def test_a_wait_without_a_limit_ends_with_the_runtime(stage: Stage) -> None:
+    """Who has nothing else to wait for may wait without a limit, while the runtime runs too."""
+    stage.python("comm, logs = meet(); time.sleep(0.2)")
+    while stage.host.phase is not Phase.ENDED:
+        stage.host.step(float("inf"))
+    assert stage.host.exit_code == 0
+
+
 def test_a_grandchild_that_holds_the_output_costs_nothing(stage: Stage) -> None:
     """A child that keeps standard output open does not keep the task alive."""
     stage.python('comm, logs = meet(); subprocess.Popen(["sleep", "600"]); print(time.monotonic())')
