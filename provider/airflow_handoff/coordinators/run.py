@@ -156,12 +156,11 @@ class TaskRun:
     def _loop(self) -> None:
         host = self._host
         while host.phase is not Phase.ENDED:
-            now = time.monotonic()
-            due = min(self._deadline, self._linger, self._heartbeat_due)
-            if (now >= due or self._signal is not None) and host.phase in (Phase.BOOTING, Phase.RUNNING):
+            wait = min(self._deadline, self._linger, self._heartbeat_due) - time.monotonic()
+            if (wait <= 0 or self._signal is not None) and host.phase in (Phase.BOOTING, Phase.RUNNING):
                 self._watch()
-                due = min(self._deadline, self._linger, self._heartbeat_due)
-            host.step(max(0.0, due - now))
+                wait = 0.0
+            host.step(wait)
 
     def _watch(self) -> None:
         if self._stopping:
@@ -283,8 +282,6 @@ class TaskRun:
                 self._session.reply(request, error=error)
                 return
         reply = self._supervisor.answer(model, request.id, request.carrier)
-        if request not in self._session.open_requests:
-            return  # the answer took the tree down with it
         self._session.reply(request, reply.body, reply.error)
         if request.terminal and self._session.report is not None:
             self._reported(request.message)

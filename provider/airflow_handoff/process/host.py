@@ -201,8 +201,17 @@ class Host:
         """
         if self.phase in (Phase.DRAINING, Phase.ENDED) or (self._comm is None and self._connected):
             return
-        self._outbox.append(memoryview(data))
-        if self._comm is not None and len(self._outbox) == 1:
+        if self._comm is None or self._outbox:
+            self._outbox.append(memoryview(data))
+            return
+        try:  # most of what is sent is taken at once
+            sent = self._comm.send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:  # the reader notices the end
+            return
+        if sent < len(data):
+            self._outbox.append(memoryview(data)[sent:])
             self._flush()
 
     def stop(self, grace: float) -> None:
@@ -337,7 +346,8 @@ class Host:
             data = b""
         if not self._met and name in ("stdout", "stderr"):
             self._said = (self._said + data)[-SAID_LIMIT:]
-        self._quiet_since = time.monotonic()
+        if self.phase is Phase.DRAINING:
+            self._quiet_since = time.monotonic()
         if not data:
             self._close_channel(name)
         take(data)
