@@ -20,14 +20,12 @@ def browser():
 
 @pytest.mark.proves("links")
 @pytest.mark.needs("chromium", "chromedriver")
-@pytest.mark.run("links_pages", until={})
-def test_case_links_in_a_browser(run, browser):
+def test_case_links_in_a_browser(stack, browser):
     """The link of a message leads to the question, with the option preselected and the fields filled in.
 
     The run's id has colons and a plus sign; the link was made in the task, by a notifier written for the
     standard operators.
     """
-    stack = run.stack
     stack.trigger("links_pages", run_id=RUN_ID)
     parked = stack.parked_state
     stack.wait_tasks("links_pages", RUN_ID, {"group.ask": parked, ("each.ask", 1): parked})
