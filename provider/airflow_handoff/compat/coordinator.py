@@ -204,8 +204,9 @@ class TaskSupervisor(ActivitySubprocess):
         :raises BadRequest: for what the model does not take.
         """
         sent = dict(body)
-        if sent.get("type") == "CreateHITLDetailPayload" and sent.get("params") is None:
-            sent["params"] = {}  # optional in the schema, and refused by the API server where it is null
+        if sent.get("type") == "CreateHITLDetailPayload":
+            # Optional in the schema, and refused by the API server where they are null.
+            sent.update(params=sent.get("params") or {}, assigned_users=sent.get("assigned_users") or [])
         try:
             return self.decoder.validate_python(self._deserialize_request(sent))
         except ValidationError as error:

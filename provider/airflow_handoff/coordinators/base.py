@@ -125,7 +125,7 @@ class SubprocessCoordinator(Language, BaseCoordinator):
 
     def _prepare(self, what: Any, kwargs: Mapping[str, Any]) -> Prepared:
         if self.problems:
-            return Prepared(failure=f"{type(self).__name__} cannot run tasks: {'; '.join(self.problems)}.")
+            return Prepared(failure=f"{type(self).__name__} cannot run tasks: {'; '.join(self.problems)}")
         launch = self.launch(what, **kwargs)
         notes = [(_WARNING, note) for note in launch.notes]
         spoken = launch.schema_version

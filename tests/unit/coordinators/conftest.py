@@ -80,8 +80,8 @@ class FakeApi:
                 return httpx.Response(201, json={})
             return self._found(self.xcoms, path, lambda key, value: {"key": key, "value": value})
         if path.startswith("/hitlDetails"):
-            if not isinstance(body.get("params"), dict):  # as the API server does
-                return httpx.Response(422, json={"detail": "params: a dictionary was expected"})
+            if body.get("params") is None or body.get("assigned_users") is None:  # as the API server does
+                return httpx.Response(422, json={"detail": "null was not expected"})
             return httpx.Response(201, json={**body, "assigned_users": body.get("assigned_users") or []})
         return httpx.Response(204)
 
