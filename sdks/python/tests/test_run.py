@@ -89,6 +89,24 @@ class Terminal(unittest.TestCase):
         run = run_program(startup("exits"))
         self.assertEqual((run.last["state"], run.code), ("failed", 0))
 
+    def test_every_error_ends_in_a_message(self):
+        """An error without words, a policy that exits and a last message that cannot be sent are reported."""
+        expected = {
+            "raises_unspeakable": "Unspeakable",
+            "retries_with_an_error": "busy",
+            "retries_never": "got inf",
+            "with_policy_that_exits": "SystemExit: 7",
+            "defers_what_cannot_be_sent": "UTF-8 cannot carry",
+            "defers_what_is_too_deep": "nested deeper",
+        }
+        for task_id, said in expected.items():
+            run = run_program(startup(task_id, should_retry=True))
+            self.assertEqual((run.last["type"], run.code), ("RetryTask", 0), task_id)
+            self.assertIn(said, run.last["retry_reason"])
+        for task_id in expected:
+            run = run_program(startup(task_id))
+            self.assertEqual((run.last["type"], run.last["state"], run.code), ("TaskState", "failed", 0))
+
     def test_unknown_task_is_removed(self):
         """A task that the program does not have is reported as removed, and the log says what it has."""
         run = run_program(startup("unheard_of"))
@@ -154,6 +172,11 @@ class Parking(unittest.TestCase):
         self.assertEqual((run.last["type"], run.code), ("RescheduleTask", 0))
         self.assertGreater(run.last["reschedule_date"], run.last["end_date"])
 
+    def test_a_closed_output_does_not_undo_a_wait(self):
+        """A task that closed its stdout still leaves with 0 when it waits."""
+        run = run_program(startup("closes_its_output"))
+        self.assertEqual((run.last["type"], run.code), ("RescheduleTask", 0))
+
     def test_two_questions(self):
         """Each answer runs the function again; earlier answers are handed out again."""
         run = run_program(startup("asks"))
@@ -172,6 +195,17 @@ class Parking(unittest.TestCase):
         run = run_program(startup("asks", next_method=parked["next_method"], next_kwargs=kept))
         moment = "2026-11-30T10:05:09.250000+00:00"
         self.assertEqual(run.of("SetXCom")[0]["value"], ["yes", {"why": "tested"}, moment, "no", True])
+
+    def test_question_of_a_function_that_resumed(self):
+        """The answer runs the function that asked again, with its event and arguments, not the first one."""
+        kept = {"a": 1, "event": {"ok": True}}
+        parked = run_program(startup("defers", next_method="asks", next_kwargs=kept)).last
+        for _ in range(2):
+            self.assertEqual(parked["type"], "AwaitInputTask")
+            kept = {**parked["next_kwargs"], "event": ANSWER}
+            run = run_program(startup("defers", next_method=parked["next_method"], next_kwargs=kept))
+            parked = run.last
+        self.assertEqual(run.of("SetXCom")[0]["value"], [{"ok": True}, 1, "yes", "yes"])
 
     def test_nobody_answered(self):
         """A timeout without defaults is raised where the function asked."""

@@ -78,6 +78,12 @@ fn woken(ctx: &Context, woken: Woken) -> TaskResult<(Value, i64, i64)> {
     Ok((woken.event, woken.a, ctx.try_number()))
 }
 
+fn woken_asks(ctx: &Context, woken: Woken) -> TaskResult<(Value, i64, String, String)> {
+    let ask = |subject: &str| ctx.ask_human(Question::new(subject).options(["yes", "no"]));
+    let (first, second) = (ask("Go on?")?, ask("Really?")?);
+    Ok((woken.event, woken.a, first.choice().into(), second.choice().into()))
+}
+
 fn reschedules(ctx: &Context) -> TaskResult<()> {
     std::thread::spawn(std::thread::park);
     ctx.reschedule(Duration::from_secs(30))
@@ -188,6 +194,7 @@ fn main() -> ExitCode {
         .retry_policy("dag", "with_policy", policy)
         .task("dag", "defers", defers)
         .resume("dag", "defers", "woken", woken)
+        .resume("dag", "defers", "asks", woken_asks)
         .task("dag", "reschedules", reschedules)
         .task("dag", "asks", asks)
         .task("dag", "typed", typed)

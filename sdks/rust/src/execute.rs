@@ -105,24 +105,23 @@ fn call(context: &Context, task: &Task) -> TaskResult<Value> {
     for key in &context.startup().ti_context.xcom_keys_to_clear {
         context.delete_xcom(key)?;
     }
-    let server = &context.startup().ti_context;
     let body = task.body.as_ref().expect("only tasks with a body are called");
-    match server.next_method.as_deref() {
-        None | Some(ASKED) => body(context, Arguments { entries: bound(context)?, strict: true }),
-        Some(name) => {
-            let entries = match &server.next_kwargs {
+    match context.resumed() {
+        None | Some((ASKED, _)) => body(context, Arguments { entries: bound(context)?, strict: true }),
+        Some((name, kwargs)) => {
+            let entries = match kwargs {
                 Value::Map(entries) => entries.clone(),
                 _ => Vec::new(),
             };
-            let Some(resume) = task.resumes.get(name) else { return Err(no_resume(name, task, server)) };
+            let Some(resume) = task.resumes.get(name) else { return Err(no_resume(name, kwargs, task)) };
             resume(context, Arguments { entries, strict: false })
         }
     }
 }
 
-fn no_resume(name: &str, task: &Task, server: &crate::messages::TIRunContext) -> TaskError {
+fn no_resume(name: &str, kwargs: &Value, task: &Task) -> TaskError {
     if name == FAILED {
-        let error = server.next_kwargs.get("error").and_then(Value::as_str);
+        let error = kwargs.get("error").and_then(Value::as_str);
         return TaskError::message(format!("the trigger failed: {}", error.unwrap_or("no reason given")));
     }
     let known: Vec<&String> = task.resumes.keys().collect();

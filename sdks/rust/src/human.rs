@@ -15,6 +15,7 @@ use crate::value::Value;
 pub(crate) const ASKED: &str = "handoff_sdk.ask_human";
 const ANSWERS: &str = "handoff_sdk_answers";
 const SUBJECT: &str = "handoff_sdk_subject";
+const RESUME: &str = "handoff_sdk_resume";
 
 /// A question to a person.
 #[derive(Debug, Clone, Default)]
@@ -162,10 +163,21 @@ impl Replay {
 }
 
 impl Context {
+    /// Return what resumes, and its arguments: after an answer, the function that asked.
+    pub(crate) fn resumed(&self) -> Option<(&str, &Value)> {
+        let server = &self.startup().ti_context;
+        let name = server.next_method.as_deref()?;
+        match server.next_kwargs.get(RESUME).filter(|_| name == ASKED) {
+            Some(asker) => Some((asker.get("name")?.as_str()?, asker.get("kwargs").unwrap_or(&Value::Nil))),
+            None => Some((name, &server.next_kwargs)),
+        }
+    }
+
     /// Ask a person and return the answer.
     ///
     /// The process ends while the question waits. When the answer is there the function runs again from its
     /// start, in a new process, and this call returns. So keep what comes before it cheap and repeatable.
+    /// A function that resumed a deferral runs again with the same event.
     ///
     /// # Errors
     /// Hand every error on with `?`: the first of them ends the process. After the timeout, without
@@ -184,11 +196,16 @@ impl Context {
         }
         let subject = question.detail.subject.clone();
         self.client().request(&CreateHITLDetailPayload { ti_id: self.ti_id().into(), ..question.detail })?;
-        let kept =
-            [(ANSWERS.to_owned(), Value::Array(replay.answers.clone())), (SUBJECT.into(), subject.into())];
+        let mut kept = BTreeMap::from([
+            (ANSWERS.to_owned(), Value::Array(replay.answers.clone())),
+            (SUBJECT.into(), subject.into()),
+        ]);
+        if let Some((name, kwargs)) = self.resumed().filter(|(name, _)| *name != ASKED) {
+            kept.insert(RESUME.into(), [("name", name.into()), ("kwargs", kwargs.clone())].into());
+        }
         Err(TaskError::Park(Parked(Box::new(Park::Await(AwaitInputTask {
             next_method: ASKED.into(),
-            next_kwargs: Some(kept.into()),
+            next_kwargs: Some(kept),
             timeout: question.timeout.map(time::iso_duration),
             ..Default::default()
         })))))

@@ -288,6 +288,20 @@ fn each_answer_runs_the_function_again() {
 }
 
 #[test]
+fn an_answer_returns_to_the_function_that_resumed() {
+    let mut server = json!({"next_method": "asks", "next_kwargs": {"a": 1, "event": {"ok": true}}});
+    for _ in 0..2 {
+        let parked = simple(startup("defers", json!({}), server)).last().clone();
+        assert_eq!(parked["type"], "AwaitInputTask");
+        let mut kwargs = parked["next_kwargs"].clone();
+        kwargs["event"] = json!({"chosen_options": ["yes"], "params_input": {}, "timedout": false});
+        server = json!({"next_method": parked["next_method"], "next_kwargs": kwargs});
+    }
+    let run = simple(startup("defers", json!({}), server));
+    assert_eq!(run.of("SetXCom")[0]["value"], json!([{"ok": true}, 1, "yes", "yes"]));
+}
+
+#[test]
 fn arguments_become_the_fields_of_a_struct() {
     let given = json!([
         {"name": "fromDate", "kind": "literal", "value": "2026-11-30"},

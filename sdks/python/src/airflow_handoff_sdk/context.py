@@ -57,6 +57,8 @@ class Context:
         self.next_method: str | None = server.get("next_method")
         self.next_kwargs: Body | None = server.get("next_kwargs")
         self.replay = Replay(self.next_method, self.next_kwargs)
+        if self.replay.asker is not None:
+            self.next_method, self.next_kwargs = self.replay.asker
         self.map_index_label: str | None = None
         self.xcom = XComs(self)
         self.variables = Variables(self)
@@ -98,8 +100,8 @@ class Context:
 
     def set_map_index_label(self, label: str) -> None:
         """Name this mapped instance in Airflow's pages."""
-        self.map_index_label = label
         self.request(requests.SetRenderedMapIndex(rendered_map_index=label))
+        self.map_index_label = label
 
     def skip_downstream(self, tasks: Sequence[str | tuple[str, int]]) -> None:
         """Skip downstream tasks, each given as an id or as ``(id, map_index)``."""

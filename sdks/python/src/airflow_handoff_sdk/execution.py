@@ -55,7 +55,11 @@ def run_task(
     except Park as park:
         return park.message
     except BaseException as error:
-        return _ended_by(error, context, found)
+        try:
+            return _ended_by(error, context, found)
+        except BaseException as second:
+            # A policy that exits, an error that cannot be told: the attempt still ends with a message.
+            return unsayable(second, context)
     finally:
         _current.pop()
 
@@ -124,6 +128,15 @@ def _ended_by(error: BaseException, context: Context, found: Task | None) -> Bod
     )
 
 
+def unsayable(error: BaseException, context: Context) -> Body:
+    """Return what ends an attempt whose own last message could not be made or sent."""
+    reason = _reason(error)
+    log.error("The end of the task could not be told as it was. %s", reason)
+    if not context.should_retry:
+        return TaskState(state="failed", end_date=_now())
+    return RetryTask(end_date=_now(), retry_reason=reason[:500])
+
+
 def _decided(error: BaseException, context: Context, found: Task | None) -> Exception | None:
     """Return what the task's retry policy makes of an error."""
     if found is None or found.retry_policy is None or not isinstance(error, Exception):
@@ -144,7 +157,10 @@ def _failed(context: Context) -> Body:
 
 
 def _reason(error: BaseException) -> str:
-    text = str(error).encode("utf-8", "replace").decode()
+    try:
+        text = str(error).encode("utf-8", "replace").decode()
+    except Exception:
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

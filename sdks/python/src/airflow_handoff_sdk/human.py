@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ASKED = "handoff_sdk.ask_human"
 _ANSWERS = "handoff_sdk_answers"
 _SUBJECT = "handoff_sdk_subject"
+_RESUME = "handoff_sdk_resume"
 
 
 class Answer:
@@ -43,10 +44,14 @@ class Replay:
     def __init__(self, next_method: str | None, next_kwargs: dict[str, Any] | None) -> None:
         self.answers: list[dict[str, Any]] = []
         self.used = 0
+        #: The function that asked and what it was given, where it is one that resumed a deferral.
+        self.asker: tuple[str, dict[str, Any]] | None = None
         if next_method == ASKED and isinstance(next_kwargs, dict):
             self.answers = list(next_kwargs.get(_ANSWERS) or ())
             event = next_kwargs.get("event") or {}
             self.answers.append({"subject": next_kwargs.get(_SUBJECT), "event": event})
+            if _RESUME in next_kwargs:
+                self.asker = (next_kwargs[_RESUME]["name"], next_kwargs[_RESUME]["kwargs"])
 
     def next(self, subject: str) -> dict[str, Any] | None:
         """Return the event of the next answer, ``None`` where this question is new."""
@@ -77,6 +82,7 @@ def ask_human(
 
     The process ends while the question waits. When the answer is there the function runs again from its
     start, in a new process, and this call returns. So keep what comes before it cheap and repeatable.
+    A function that resumed a deferral runs again with the same event.
 
     :param defaults: options that count as chosen at the timeout.
     :param multiple: allow more than one option.
@@ -107,10 +113,13 @@ def ask_human(
             assigned_users=[dict(user) for user in assigned_users or ()],  # type: ignore[misc]
         )
     )
+    kept: dict[str, Any] = {_ANSWERS: replay.answers, _SUBJECT: subject}
+    if context.next_method is not None and context.next_method != ASKED:
+        kept[_RESUME] = {"name": context.next_method, "kwargs": context.next_kwargs or {}}
     raise Park(
         AwaitInputTask(
             next_method=ASKED,
-            next_kwargs={_ANSWERS: replay.answers, _SUBJECT: subject},
+            next_kwargs=kept,
             timeout=UNSET if timeout is None else iso_duration(timeout),
         )
     )

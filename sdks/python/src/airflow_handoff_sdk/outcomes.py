@@ -26,9 +26,11 @@ class Retry(Exception):
     """
 
     def __init__(self, reason: str = "", *, after: Duration | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = str(reason)
         self.after = after
+        if after is not None:
+            seconds(after)
+        super().__init__(self.reason)
 
 
 class Park(BaseException):
@@ -45,8 +47,14 @@ class Park(BaseException):
 
 
 def seconds(duration: Duration) -> float:
-    """Return a duration in seconds."""
-    return float(duration.total_seconds()) if hasattr(duration, "total_seconds") else float(duration)
+    """Return a duration in seconds.
+
+    :raises ValueError: for one without an end.
+    """
+    value = float(duration.total_seconds()) if hasattr(duration, "total_seconds") else float(duration)
+    if value != value or abs(value) == float("inf"):
+        raise ValueError(f"expected a number of seconds, got {duration!r}")
+    return value
 
 
 def iso_duration(duration: Duration) -> str:

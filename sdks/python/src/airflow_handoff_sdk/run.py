@@ -80,23 +80,30 @@ def _work(comm: socket.socket, problem: BaseException | None) -> int:
     from airflow_handoff_sdk.client import Client
     from airflow_handoff_sdk.context import Context
     from airflow_handoff_sdk.errors import SdkError
-    from airflow_handoff_sdk.execution import log, run_task
+    from airflow_handoff_sdk.execution import log, run_task, unsayable
     from airflow_handoff_sdk.tasks import REGISTRY
 
     client = Client(comm)
     try:
         startup: Any = client.read_startup()
         client.carrier = startup["ti"].get("context_carrier")
-        message = run_task(Context(client, startup), REGISTRY, problem)
-        client.request(message)
+        context = Context(client, startup)
+        message = run_task(context, REGISTRY, problem)
+        try:
+            client.request(message)
+        except (TypeError, OverflowError) as error:  # it cannot be encoded: nothing was sent yet
+            message = unsayable(error, context)
+            client.request(message)
     except SdkError:
         log.exception("The end of the task could not be reported.")
         return 1
     if message["type"] in _PARKS:
         # A thread of the user's would keep this process beside the one that resumes.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(0)
     return 0
 
 

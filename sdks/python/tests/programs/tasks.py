@@ -59,6 +59,50 @@ def breaks():
         raise ValueError("broken ünd \udc80") from error
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@task("dag")
+def raises_unspeakable():
+    raise Unspeakable
+
+
+@task("dag")
+def retries_with_an_error():
+    raise Retry(ValueError("busy"), after=5)
+
+
+@task("dag")
+def retries_never():
+    raise Retry("busy", after=float("inf"))
+
+
+@task("dag", retry_policy=lambda error, ctx: sys.exit(7))
+def with_policy_that_exits():
+    raise RuntimeError("broken")
+
+
+@task("dag")
+def defers_what_cannot_be_sent():
+    defer("some.Trigger", resume="woken", kwargs={"path": "\udc80"})
+
+
+@task("dag")
+def defers_what_is_too_deep():
+    deep = []
+    for _ in range(300):
+        deep = [deep]
+    defer("some.Trigger", resume="woken", kwargs={"deep": deep})
+
+
+@task("dag")
+def closes_its_output():
+    sys.stdout.close()
+    reschedule(30)
+
+
 @task("dag")
 def exits():
     sys.exit(3)
@@ -90,6 +134,12 @@ def defers():
 @defers.resume("woken")
 def woken(event, a, ctx):
     return [event, a, ctx.next_method]
+
+
+@defers.resume("asks")
+def woken_asks(event, a):
+    first = ask_human("Go on?", ["yes", "no"])
+    return [event, a, first.choice, ask_human("Really?", ["yes", "no"]).choice]
 
 
 @task("dag")
