@@ -21,6 +21,8 @@ RESERVED_FIELDS = frozenset({"_options", "map_index", "comment"})
 #: The name under which a comment travels beside the form fields.
 COMMENT = "comment"
 MAX_DEPTH = 32
+#: What MessagePack holds; Airflow's supervisors hand every answer over in it and die of a larger number.
+SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 
 
 class Respondent(BaseModel):
@@ -50,7 +52,8 @@ class Respondent(BaseModel):
 
     def is_one_of(self, people: Iterable[Respondent]) -> bool:
         """Say whether this person is among *people*, by id or by name, compared as text."""
-        mine = {self.id, self.name}
+        # An auth manager may leave a name empty: that is nobody's name.
+        mine = {self.id, self.name} - {""}
         return any(mine & {other.id, other.name} for other in people)
 
 
@@ -142,6 +145,8 @@ def option_problems(options: Sequence[Any]) -> list[str]:
     wrong = [option for option in options if not isinstance(option, str) or not option]
     if wrong:
         return [f'"options" has to be a list of non-empty texts; these are not: {wrong!r}.']
+    for problem in json_problems(list(options)):
+        return [f'"options" {problem}.']
     repeated = sorted({option for option in options if list(options).count(option) > 1})
     return [f'"options" repeats {repeated!r}: give each option once.'] if repeated else []
 
@@ -213,6 +218,8 @@ def _scalar_problem(item: Any) -> str | None:
         if any("\ud800" <= char <= "\udfff" for char in item):
             return "has half a surrogate pair, which is no text"
         return None
+    if isinstance(item, int) and not SMALLEST_INTEGER <= item <= LARGEST_INTEGER:
+        return "has a whole number of more than 64 bits, which Airflow cannot hand to a task"
     if item is None or isinstance(item, (bool, int)):
         return None
     if isinstance(item, float):

@@ -166,6 +166,8 @@ def _value_reasons(field: FormField, value: Any) -> Iterator[str]:
             yield f"field {field.name!r}{where}: {_shortened(error.message)}."
     except referencing.exceptions.Unresolvable as error:
         yield f"field {field.name!r} cannot be checked: its schema refers to {error.ref!r}, not found."
+    except RecursionError:
+        yield f"field {field.name!r} cannot be checked: its schema refers to itself without an end."
 
 
 def _shortened(text: str, limit: int = 300) -> str:

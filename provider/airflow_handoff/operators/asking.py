@@ -18,6 +18,7 @@ from airflow_handoff.hitl.question import (
     Respondent,
     default_problems,
     form_problems,
+    json_problems,
     option_problems,
 )
 
@@ -100,7 +101,7 @@ def question(
             *(['"subject" is missing: give a text.'] if subject is None else []),
         ]
     )
-    return Question(
+    asked = Question(
         subject=str(subject),
         body=None if body is None else str(body),
         options=tuple(offered),
@@ -108,6 +109,9 @@ def question(
         form=dict(form),
         assigned_users=people(assigned_users),
     )
+    values = asked.model_dump(exclude={"form"})
+    raise_problems([f'"{name}" {problem}.' for name in values for problem in json_problems(values[name])])
+    return asked
 
 
 def texts(value: Any) -> list[str]:
@@ -170,7 +174,7 @@ def key(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().replace(".", "", 1).isdigit()
+    return isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal()
 
 
 def _not_a_list(name: str, value: Any) -> str:

@@ -23,7 +23,7 @@ from airflow_handoff.hitl.question import (
 JSON = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text("abc"),
     lambda inner: (
@@ -66,6 +66,11 @@ def test_case_respondent_ids() -> None:
     assert Respondent.of({"id": "7", "name": "Ada L."}).is_one_of(assigned)
     assert Respondent.of({"id": "2", "name": "ben@example.com"}).is_one_of(assigned)
     assert not Respondent.of({"id": "8", "name": "eve"}).is_one_of(assigned)
+
+
+def test_an_empty_name_is_nobody_s() -> None:
+    """Two people whose names are both unknown are not the same person."""
+    assert not Respondent(id="8", name="").is_one_of((Respondent(id="7", name=""),))
 
 
 def test_the_digest_depends_on_every_part_of_the_question() -> None:
@@ -165,6 +170,18 @@ def test_text_that_a_database_refuses(text: str) -> None:
     """NUL characters and half surrogates would fail the task when its result is stored."""
     assert json_problems({"a": text})
     assert json_problems({text: "a"})
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400])
+def test_a_number_that_the_supervisor_cannot_encode_is_refused(number: int) -> None:
+    """Airflow hands answers to tasks in MessagePack: a larger number ends the supervisor, not the request."""
+    assert json_problems({"n": [number]})
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), True, 1e300])
+def test_a_number_that_the_supervisor_encodes_is_fine(number: float) -> None:
+    """The bounds themselves are allowed."""
+    assert json_problems({"n": number}) == []
 
 
 def test_very_deep_input_is_refused_without_recursion() -> None:

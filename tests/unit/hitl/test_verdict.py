@@ -180,6 +180,15 @@ def test_case_timeout_means_approve() -> None:
     assert "'note'" in reasons(judge_defaults(state(NOTE, defaults=("a",))))
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [({"$ref": "#"}, 1), ({"type": "number", "multipleOf": 0.5}, 10**400), ({"type": "integer"}, 2**64)],
+)
+def test_what_the_schema_library_chokes_on_is_refused(schema: dict[str, Any], value: int) -> None:
+    """An endless schema or an enormous number is a refusal, not a fault of the door."""
+    assert reasons(judge(state(FormField("n", schema)), answer("a", n=value)))
+
+
 @given(
     st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=3),
     st.dictionaries(st.text(max_size=3), st.text()),

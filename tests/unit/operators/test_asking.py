@@ -88,7 +88,7 @@ def test_people_that_are_none_are_refused(value: Any) -> None:
         people(value)
 
 
-@pytest.mark.parametrize("value", ["", "soon", timedelta(0), -1, [], "0"])
+@pytest.mark.parametrize("value", ["", "soon", timedelta(0), -1, [], "0", "²"])
 def test_timeouts_that_are_none_are_refused(value: Any) -> None:
     """A timeout is positive."""
     with pytest.raises(InvalidQuestion, match="response_timeout"):
@@ -129,3 +129,27 @@ def test_a_rendered_question_that_cannot_be_asked_is_told_in_full() -> None:
     with pytest.raises(InvalidQuestion, match="subject"):
         question(**{**asked, "options": ["a"], "subject": None})
     assert question(**{**asked, "options": (1, "b"), "subject": 5}).options == ("1", "b")
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("subject", "a\0b"),
+        ("body", "half a pair \ud800"),
+        ("options", ["a\0"]),
+        ("assigned_users", {"id": "7", "name": "a\0"}),
+    ],
+)
+def test_text_that_no_database_takes_is_told_before_anybody_is_asked(part: str, value: Any) -> None:
+    """A draft out of another task may hold such characters; the api-server's error would not say where."""
+    asked: dict[str, Any] = {
+        "subject": "s",
+        "body": None,
+        "options": ["a"],
+        "defaults": None,
+        "multiple": False,
+        "form": {},
+        "assigned_users": None,
+    }
+    with pytest.raises(InvalidQuestion, match=f'"{part}" has'):
+        question(**{**asked, part: value})
