@@ -86,7 +86,10 @@ class RequestOperator(BaseOperator):
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
         """Begin to map the operator; literal arguments are checked at once, as without mapping."""
-        asking.check_literals({name: kwargs[name] for name in _CHECKED if name in kwargs}, {})
+        fields = form.form_fields(
+            own_params(kwargs.get("params"), None, frozenset(kwargs.get("params") or ()))
+        )
+        asking.check_literals({name: kwargs[name] for name in _CHECKED if name in kwargs}, fields)
         begun = super().partial(**kwargs)
         task_id, dag = begun.kwargs["task_id"], begun.kwargs.get("dag")
         if dag is not None:

@@ -144,9 +144,11 @@ class WaitingOperator(RequestOperator):
         if reason is None:
             return super().resume_execution(next_method, next_kwargs, context)
         state = self._new_state(context)
-        known = context["ti"].xcom_pull(key=outcomes.REFUSED_KEY, task_ids=self.task_id) or []
+        ti = context["ti"]
+        # Without the index Airflow returns what all instances of a mapped task have pushed.
+        known = ti.xcom_pull(key=outcomes.REFUSED_KEY, task_ids=self.task_id, map_indexes=_index(ti)) or []
         refused = tuple(Refusal.model_validate(item) for item in known)
-        deadline = self._deadline(context["ti"].start_date)
+        deadline = self._deadline(ti.start_date)
         state = state.model_copy(update={"refused": refused, "deadline": deadline})
         self._refuse(context, state, Refusal(reasons=(f"the form input cannot be stored: {reason}.",)))
 
@@ -241,6 +243,10 @@ class WaitingOperator(RequestOperator):
         self, context: Context, state: RequestState, answer: Answer, returned: dict[str, Any]
     ) -> None:
         """Do what follows from the answer; what raises here pushes *returned* first."""
+
+
+def _index(ti: Any) -> int:
+    return -1 if ti.map_index is None else int(ti.map_index)
 
 
 def _utcnow() -> datetime:

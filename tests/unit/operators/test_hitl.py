@@ -158,7 +158,13 @@ def test_literals_are_checked_when_the_dag_is_parsed(arguments: dict[str, Any], 
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"options": []}, {"options": ["a"], "defaults": ["z"]}, {"approval_key": "a/b"}]
+    "arguments",
+    [
+        {"options": []},
+        {"options": ["a"], "defaults": ["z"]},
+        {"approval_key": "a/b"},
+        {"params": {"comment": "x"}},
+    ],
 )
 def test_literals_of_a_mapped_request_are_checked_when_the_dag_is_parsed(arguments: dict[str, Any]) -> None:
     """Mapping does not put the check off."""
@@ -291,6 +297,19 @@ def test_case_reserved_keys_as_the_api_server_hands_them_over(driver: Driver) ->
         assert again.state == PARKED
         assert len(again.handoff["refused"]) == count
     assert again.handoff["deadline"] is not None
+
+
+def test_case_reserved_keys_in_a_mapped_task_counts_its_own_index_only(driver: Driver) -> None:
+    """What another index was refused is none of this one's business."""
+    task = choose()
+    fail = {
+        "error": "Could not resume the task: the event payload could not be serialized (x)",
+        "traceback": [],
+    }
+    for index, count in ((0, 1), (1, 1), (0, 2), (1, 2)):
+        again = driver.resume_with(task, fail, method="__fail__", map_index=index)
+        assert again.state == PARKED, again.error
+        assert len(again.handoff["refused"]) == count
 
 
 def test_a_trigger_that_crashed_is_still_a_fault(driver: Driver) -> None:
