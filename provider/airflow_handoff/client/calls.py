@@ -35,6 +35,10 @@ T = TypeVar("T")
 PAGE = 100
 #: How long an answer is sent again while its task has not finished asking, in seconds.
 SETTLE_PATIENCE = 60.0
+NO_ROUTES = (
+    "the server has no /handoff routes: they need airflow-provider-handoff installed in the api-server's "
+    "environment"
+)
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,23 @@ Operation = Generator["Call | Pause", "Reply | None", T]
 
 
 def ask(call: Call) -> Operation[Any]:
-    """Make one call and return its body.
+    """Make one call and return its body, a JSON object.
 
     :raises ClientError: the class that fits the status.
     """
     reply = yield call
     if reply is None:  # pragma: no cover - a driver that breaks the protocol
         raise TypeError("the driver sent no reply")
-    if 200 <= reply.status < 300:
+    if 200 <= reply.status < 300 and isinstance(reply.body, Mapping):
         return reply.body
+    # Airflow serves its page for every address that it does not know, and only for GET.
+    if reply.status in (200, 405) and call.path.startswith("/handoff/"):
+        raise RequestNotFound(NO_ROUTES, status=reply.status)
+    if 200 <= reply.status < 300:
+        raise ServerUnreachable(
+            f"{call.path} gave no JSON object: is the URL the api-server's, with its path?",
+            status=reply.status,
+        )
     raise error_of(reply, call)
 
 

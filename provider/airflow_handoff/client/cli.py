@@ -217,10 +217,15 @@ def field_values(assignments: Iterable[str]) -> dict[str, Any]:
         if key in values:
             raise InvalidUse(f"--set {key} was given twice")
         try:
-            values[key] = json.loads(text)
+            values[key] = json.loads(text, parse_constant=_no_json)
         except ValueError:
             values[key] = text
     return values
+
+
+def _no_json(word: str) -> Any:
+    # Python's reader takes NaN and Infinity, which JSON does not know: they are words.
+    raise ValueError(word)
 
 
 def setting(command: F) -> F:

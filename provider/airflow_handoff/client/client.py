@@ -12,7 +12,7 @@ import httpx
 
 from airflow_handoff.client import calls
 from airflow_handoff.client.calls import Call, Operation, Pause, Reply
-from airflow_handoff.client.errors import ServerUnreachable
+from airflow_handoff.client.errors import InvalidUse, ServerUnreachable
 from airflow_handoff.client.reference import RequestRef
 from airflow_handoff.client.request import Request
 
@@ -69,9 +69,10 @@ class HandoffClient:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
+        request = _request(self._http, self.base_url, step)
         try:
-            return _reply(self._http.send(_request(self._http, self.base_url, step)))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return _reply(self._http.send(request))
+        except httpx.HTTPError as error:
             raise _unreachable(self.base_url, error) from None
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | None = None) -> str:
@@ -164,9 +165,10 @@ class AsyncHandoffClient:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
+        request = _request(self._http, self.base_url, step)
         try:
-            return _reply(await self._http.send(_request(self._http, self.base_url, step)))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return _reply(await self._http.send(request))
+        except httpx.HTTPError as error:
             raise _unreachable(self.base_url, error) from None
 
     async def trigger(
@@ -223,13 +225,20 @@ def _options(options: str | list[str]) -> list[str]:
 
 
 def _headers(token: str | None) -> dict[str, str]:
+    if token and not (token.isascii() and token.isprintable()):
+        raise InvalidUse("the token has characters that no HTTP header takes: copy it again")
     return {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, base_url: str, call: Call) -> httpx.Request:
-    return http.build_request(
-        call.method, base_url + call.path, params=dict(call.params) or None, json=call.json
-    )
+    try:
+        return http.build_request(
+            call.method, base_url + call.path, params=dict(call.params) or None, json=call.json
+        )
+    except httpx.InvalidURL as error:
+        raise _unreachable(base_url, error) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidUse(f"what was to be sent is no JSON: {error}") from None
 
 
 def _reply(response: httpx.Response) -> Reply:

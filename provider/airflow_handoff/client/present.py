@@ -31,13 +31,23 @@ def line(request: Request) -> None:
 
 def _cells(request: Request) -> tuple[str, ...]:
     people = ", ".join(str(person.get("name") or person.get("id")) for person in request.assigned_users)
-    return (
+    cells = (
         str(request.ref),
         request.subject,
         " | ".join(request.options),
         people or "anyone",
         request.created_at,
     )
+    return tuple(map(_on_one_line, cells))
+
+
+def _on_one_line(text: str) -> str:
+    return plain(text).replace("\n", " ")
+
+
+def plain(text: str) -> str:
+    """Return *text* without what a terminal would obey: it may come out of a model or a stranger's mail."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
 def detail(request: Request, url: str) -> None:
@@ -62,12 +72,13 @@ def detail(request: Request, url: str) -> None:
         ]
     for name, value in rows:
         if value is not None:
-            click.echo(f"{name + ':':<10}{value}")
+            click.echo(f"{name + ':':<10}{plain(str(value))}")
     for name, field in request.form.items():
         schema = field.get("schema") or {}
         kind = schema.get("type", "any")
         value = request.params_input.get(name, field.get("value"))
-        click.echo(f"  --set {name}=<{kind}>  now {value!r}  {field.get('description') or ''}".rstrip())
+        described = plain(str(field.get("description") or ""))
+        click.echo(f"  --set {plain(name)}=<{kind}>  now {value!r}  {described}".rstrip())
 
 
 def audit(lines: Iterable[Mapping[str, Any]]) -> None:
@@ -84,7 +95,7 @@ def audit(lines: Iterable[Mapping[str, Any]]) -> None:
             answered.get("door"),
             answered.get("try_number"),
         )
-        shown.add_row(*(escape(str("" if cell is None else cell)) for cell in cells))
+        shown.add_row(*(escape(_on_one_line(str("" if cell is None else cell))) for cell in cells))
     _console().print(shown)
 
 

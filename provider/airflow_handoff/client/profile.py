@@ -54,27 +54,41 @@ def read_profiles(path: Path) -> dict[str, dict[str, str]]:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise InvalidUse(f"{path} cannot be read: {error.strerror}") from None
     if stat.S_IMODE(mode) & 0o077:
         raise InvalidUse(f"{path} holds tokens and others can read it: run `chmod 600 {path}`")
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidUse(f"{path} is not YAML: {error}") from None
-    if not isinstance(document, dict) or not all(isinstance(entry, dict) for entry in document.values()):
-        raise InvalidUse(f"{path}: expected a mapping of profile names to `url` and `token`")
+    except OSError as error:
+        raise InvalidUse(f"{path} cannot be read: {error.strerror}") from None
+    if not isinstance(document, dict) or not all(map(_is_entry, document.values())):
+        raise InvalidUse(f"{path}: expected a mapping of profile names to `url` and `token`, both texts")
     return document
 
 
+def _is_entry(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name, ""), str) for name in ("url", "token"))
+
+
 def write_profile(path: Path, name: str, connection: Connection) -> None:
-    """Add or replace one profile, keeping the file readable by its owner alone."""
+    """Add or replace one profile, keeping the file readable by its owner alone.
+
+    :raises InvalidUse: if the file cannot be read or written.
+    """
     profiles: dict[str, Any] = read_profiles(path)
     profiles[name] = {"url": connection.url, "token": connection.token}
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        yaml.safe_dump(profiles, stream)
-    fresh.replace(path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            yaml.safe_dump(profiles, stream)
+        fresh.replace(path)
+    except OSError as error:
+        raise InvalidUse(f"{path} cannot be written: {error.strerror}") from None
 
 
 def resolve(

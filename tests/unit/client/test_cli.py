@@ -248,6 +248,62 @@ def test_audit_without_the_plugin_says_what_is_missing(server: ScriptedServer) -
     assert "airflow-provider-handoff" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "method", "path", "status"),
+    [
+        (("audit",), "GET", "/handoff/v1/audit", 200),
+        (("approve", "run-1", "review"), "POST", "/handoff/v1/runs/run-1/approve/review", 405),
+    ],
+)
+def test_an_airflow_without_the_plugin_is_told_by_its_page(
+    server: ScriptedServer, command: tuple[str, ...], method: str, path: str, status: int
+) -> None:
+    """Airflow serves its own page at unknown addresses, and takes only GET there."""
+    server.script(method, path, httpx.Response(status, text="<!doctype html>"))
+    result = run(*command)
+    assert result.exit_code == 4
+    assert "airflow-provider-handoff" in result.stderr
+
+
+def test_a_server_that_is_no_airflow_is_one_sentence(server: ScriptedServer) -> None:
+    """Another site's page is not taken for a list."""
+    server.script("GET", "/api/v2/dags/~/dagRuns/~/hitlDetails", httpx.Response(200, text="<html>"))
+    result = run("pending")
+    assert result.exit_code == 7
+    assert "is the URL the api-server's" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [("--set", "n=1e999"), ("--set", 'n="\\ud800"'), ("--token", "t\u00f6ken"), ("--comment", "\udcff")],
+)
+def test_what_cannot_be_sent_is_one_sentence(server: ScriptedServer, extra: tuple[str, str]) -> None:
+    """No traceback for an endless number, half a character, or a token that is none."""
+    result = run("answer", "expenses/run-1/review", "Approve", *extra)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("handoff: ")
+    assert not server.calls
+
+
+def test_words_that_only_python_takes_for_numbers_are_text(server: ScriptedServer) -> None:
+    """JSON knows neither NaN nor Infinity."""
+    server.script("PATCH", ANSWER, httpx.Response(200, json={}))
+    run("answer", "expenses/run-1/review", "Approve", "--set", "a=NaN", "--set", "b=-Infinity")
+    assert server.bodies[0]["params_input"] == {"a": "NaN", "b": "-Infinity"}
+
+
+@pytest.mark.parametrize("command", [("pending",), ("show", "expenses/run-1/review")])
+def test_a_subject_cannot_steer_the_terminal(server: ScriptedServer, command: tuple[str, ...]) -> None:
+    """Escape sequences are not printed, and a request stays on its line in a list."""
+    hostile = {**detail(), "subject": "Pay\x1b[2J\rApproved\nnothing to do", "body": "\x1b]0;x\x07"}
+    server.details = [hostile]
+    server.script("GET", ANSWER, httpx.Response(200, json=hostile))
+    output = run(*command).output
+    assert not {"\x1b", "\r", "\x07"} & set(output)
+    if command == ("pending",):
+        assert len(output.splitlines()) == 2
+
+
 def test_login_keeps_the_token_for_the_next_command(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,7 @@ def test_profiles_are_kept_side_by_side(home: dict[str, str]) -> None:
         resolve(profile="stage", environ=home)
 
 
-@pytest.mark.parametrize("text", ["- a\n", "a: b\n", "a: [\n"])
+@pytest.mark.parametrize("text", ["- a\n", "a: b\n", "a: [\n", "a: {url: 5}\n"])
 def test_a_malformed_profile_file_is_one_sentence(home: dict[str, str], text: str) -> None:
     """Neither a list, nor scalars, nor broken YAML gets further."""
     path = profiles_path(home)
@@ -65,6 +65,17 @@ def test_a_malformed_profile_file_is_one_sentence(home: dict[str, str], text: st
     path.write_text(text)
     with pytest.raises(InvalidUse, match=r"profiles\.yaml"):
         resolve(environ=home)
+
+
+def test_a_profile_file_that_is_no_file_is_one_sentence(home: dict[str, str], tmp_path: Path) -> None:
+    """Reading a folder and writing below a file say what is wrong."""
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    with pytest.raises(InvalidUse, match="cannot be read"):
+        resolve(environ={**home, "HANDOFF_PROFILES": str(folder)})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidUse, match="cannot be"):
+        write_profile(tmp_path / "file" / "profiles.yaml", "x", Connection("http://p", "1"))
 
 
 def test_a_connection_does_not_print_its_token() -> None:
