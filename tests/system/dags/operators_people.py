@@ -98,6 +98,15 @@ with DAG("operators_timeouts", schedule=None, start_date=START):
         "after_rejected"
     )
 
+with DAG("operators_deadline", schedule=None, start_date=START):
+    HITLOperator(
+        task_id="ask",
+        subject="s",
+        options=["yes", "no"],
+        defaults="no",
+        response_timeout=timedelta(seconds=15),
+    )
+
 with DAG("operators_decisions", schedule=None, start_date=START):
     ApprovalOperator(task_id="yes", subject="s") >> work("after_yes")
     no = ApprovalOperator(task_id="no", subject="s")
