@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
+from airflow_handoff.hitl.question import json_problems
+
 #: The query key under which Airflow's page looks for the options to preselect.
 OPTIONS_KEY = "_options"
 
@@ -80,6 +82,8 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
     if "string" in ([types] if isinstance(types, str) else types or ()) or text in (schema.get("enum") or ()):
         return text
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    # Python reads more than JSON has, NaN for one; a browser would not read it back.
+    return text if json_problems(value) else value

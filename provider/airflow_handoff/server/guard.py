@@ -61,10 +61,10 @@ class Guard:
             return
         try:
             ours = await _is_ours(place)
-        except Exception:
+        except Exception as error:
             # Whose task it is cannot be told: an answer that was let through unjudged could kill it.
             log.exception("The guard could not read the request of %s", place)
-            await _respond(send, 503, "The request cannot be read now: try again.")
+            await _respond(send, 503, _unreadable(error))
             return
         if not ours:
             await self.app(scope, receive, send)
@@ -132,6 +132,12 @@ async def _is_ours(place: tuple[str, str, str, int]) -> bool:
         return record is not None and is_ours(record)
 
     return await run_in_threadpool(look)
+
+
+def _unreadable(error: Exception) -> str:
+    from airflow_handoff.exceptions import HandoffError
+
+    return str(error) if isinstance(error, HandoffError) else "The request cannot be read now: try again."
 
 
 async def _respond(send: Send, status: int, detail: str) -> None:

@@ -7,6 +7,7 @@ own request for the question: the values are put into that response, of our task
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -35,7 +36,8 @@ class Prefill:
         """Take one connection; all but the page's request for a question passes unchanged."""
         query = ""
         if scope["type"] == "http" and scope["method"] == "GET" and "/hitlDetails" in scope["path"]:
-            query = _asked_for(scope)
+            with contextlib.suppress(ValueError):  # no address that could be read
+                query = _asked_for(scope)
         if not query or not await _is_ours(scope):
             await self.app(scope, receive, send)
             return

@@ -53,6 +53,10 @@ async def listed(query: str, user: Any, way: Airflow) -> Requests:
         if name in ("map_index", "limit", "offset") and len(value) > _MAX_DIGITS:
             raise TurnedAway(400, f"{name} is out of range.")
     ours = {name: value for name, value in pairs if name in ("dag_id", "run_id")}
+    for name, value in ours.items():
+        # It goes into a path, where it would name another of Airflow's routes.
+        if "/" in value:
+            raise TurnedAway(400, f"{name} cannot have a slash: give one id.")
     rest = urlencode([pair for pair in pairs if pair[0] not in ours]).encode()
     dag_id, run_id = ours.get("dag_id") or "~", ours.get("run_id") or "~"
     reply = await way.call("GET", "dags", dag_id, "dagRuns", run_id, "hitlDetails", query=rest)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+from pydantic import ValidationError
+
 from airflow_handoff.compat.records import PARKED_STATES, RequestRecord
 from airflow_handoff.exceptions import HandoffError, UnknownStateVersion
 from airflow_handoff.hitl.question import FormField, Question, Respondent
@@ -57,9 +59,11 @@ class OpenRequest:
         except UnknownStateVersion:
             raise
         except ValueError as error:
+            # Only where it is wrong: what was asked is for those who may read the request.
             raise UnreadableState(
-                f"What {record.task_id} was parked with cannot be read: clear the task to ask again. {error}"
-            ) from error
+                f"What {record.task_id} was parked with cannot be read ({_places(error)}): "
+                "clear the task to ask again."
+            ) from None
 
     @classmethod
     def leniently(cls, record: RequestRecord) -> OpenRequest:
@@ -130,6 +134,13 @@ class OpenRequest:
             form={name: _field(name, value) for name, value in row.params.items()},
             assigned_users=tuple(Respondent.of(person) for person in row.assignees),
         )
+
+
+def _places(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return type(error).__name__
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, item['loc'][:3]))}: {item['type']}" for item in found[:3])
 
 
 def _field(name: str, stored: object) -> FormField:

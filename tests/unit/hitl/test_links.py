@@ -104,3 +104,10 @@ def test_prefilling_keeps_text_that_is_no_json() -> None:
     """A broken value is shown to the person, who can correct it."""
     fields = {"a": {"value": None, "schema": {"type": "integer"}}}
     assert prefilled(fields, "a=ten")["a"]["value"] == "ten"
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999"])
+def test_prefilling_gives_the_page_nothing_that_is_no_json(text: str) -> None:
+    """Python reads such numbers; the page, which has to read them back, would stay empty."""
+    fields = {"a": {"value": None, "schema": {"type": "number"}}}
+    assert prefilled(fields, f"a={text}")["a"]["value"] == text

@@ -326,7 +326,9 @@ async def test_a_state_of_a_newer_version_is_not_answered_blindly(api, dag_id):
     rows.add_task(dag_id, "run", "gate")
     rows.change_task(dag_id, "run", "gate", next_kwargs={"handoff": {"version": 99}})
     for door in DOORS:
-        assert (await give(api, door, dag_id, "gate")).status_code == 503
+        refused = await give(api, door, dag_id, "gate")
+        assert refused.status_code == 503
+        assert "upgrade airflow-provider-handoff" in refused.json()["detail"]
     assert rows.stored(dag_id, "run", "gate")[1].responded_at is None
     page = await api.call("GET", f"/handoff/v1/requests?dag_id={dag_id}")
     assert page.json()["hitl_details"][0]["handoff"] is None, "the list shows what it can"

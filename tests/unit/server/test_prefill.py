@@ -85,6 +85,8 @@ def test_a_mapped_task_below_a_path_and_one_of_its_tries(prefix: str) -> None:
         {"referer": PAGE.replace("/required_actions", "/mapped/0/required_actions")},
         {"referer": "http://host/required_actions?amount=12"},
         {"referer": "http://host/dags/d?amount=12"},
+        {"referer": "http://[/dags/d?amount=12"},
+        {"path": API.replace("-1", "--1")},
         {"path": "/api/v2/dags/d/dagRuns/r+1/hitlDetails"},
         {"method": "PATCH"},
         {"status": 404},

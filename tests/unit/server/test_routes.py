@@ -191,6 +191,8 @@ async def test_the_audit_log_reads_on(api, dag_id):
         ("/handoff/v1/audit?dag_id=%00", 400),
         ("/handoff/v1/runs/a%00b", 400),
         ("/handoff/v1/audit?limit=0", 422),
+        ("/handoff/v1/requests?dag_id=d&run_id=r/taskInstances/t/-1", 400),
+        ("/handoff/v1/requests?dag_id=d%2FdagRuns%2Fr", 400),
         ("/handoff/v1/dags/d/runs/r/requests/t?map_index=99999999999", 422),
     ],
 )

@@ -118,3 +118,12 @@ def test_a_state_that_is_no_state_is_said_to_be_unreadable():
     with pytest.raises(UnreadableState, match="clear the task"):
         OpenRequest.of(broken)
     assert OpenRequest.leniently(broken).state is None
+
+
+def test_an_unreadable_state_is_told_without_what_it_asks():
+    """The message goes to logs and to callers: it names the place, not the words of the question."""
+    secret = {"version": 1, "approval_key": "k", "kind": "hitl", "question": {"subject": ["top secret"]}}
+    with pytest.raises(UnreadableState, match=r"question\.subject") as caught:
+        OpenRequest.of(replace(PARKED, next_kwargs={"handoff": secret}))
+    assert "top secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
