@@ -28,6 +28,14 @@ STATES = {
     ("doubled", 1): "success",
     ("doubled", 2): "success",
     "emit": "success",
+    "everything": "success",
+}
+CONNECTION = {
+    "connection_id": "sdks_db",
+    "conn_type": "postgres",
+    "host": "db.example",
+    "password": "correct-horse-battery",
+    "extra": '{"a": 1}',
 }
 
 
@@ -46,6 +54,8 @@ def started(stack):
     """A run of each SDK's Dag, its question asked and old enough to be answered."""
     available(build_rust)
     stack.start("triggerer")
+    made = stack.client().post("/api/v2/connections", json=CONNECTION)
+    assert made.status_code == 201, made.text
     runs = {}
     for language in ("python", "rust"):
         dag_id = f"sdks_{language}"
@@ -76,6 +86,22 @@ def test_everything_a_task_can_do(started, language):
     events = run.stack.client().get("/api/v2/assets/events", params={"source_dag_id": run.dag_id}).json()
     made = [(e["uri"], e["extra"].get("rows")) for e in events["asset_events"]]
     assert made == [(f"x-report://sdks/{language}", 3)]
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_what_airflow_keeps(started, language):
+    """Delays of the task's own and of its policy, a connection, a variable, an asset's values and events."""
+    run = started[language]
+    run.wait_tasks({"everything": "success"}, timeout=240)
+    extra = {"python": {"a": 1}, "rust": '{"a": 1}'}
+    assert run.xcom("everything") == [3, ["db.example", extra[language]], "gone", {"rows": 3}, [3]]
+    assert "too early" in run.task_log("everything", 1)
+    assert "the policy says so" in run.task_log("everything", 2)
+    log = run.task_log("everything", 3)
+    assert "the password is ***" in log
+    assert CONNECTION["password"] not in log
+    assert "above its threshold" in log
+    assert "below its threshold" not in log
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])

@@ -6,7 +6,7 @@ import logging
 import platform
 from datetime import datetime, timedelta, timezone
 
-from airflow_handoff_sdk import Fail, Skip, ask_human, defer, reschedule, task
+from airflow_handoff_sdk import Fail, Retry, Skip, ask_human, defer, reschedule, task
 
 DAG = "sdks_python"
 log = logging.getLogger(__name__)
@@ -82,3 +82,33 @@ def listed():
 def emit(ctx):
     """Make an asset event."""
     ctx.assets.emit(name=f"{DAG}_report", extra={"rows": 3})
+
+
+def policy(error, ctx):
+    """Give a server that is away three seconds, whatever the Dag says."""
+    return Retry("the policy says so", after=3) if isinstance(error, ConnectionError) else None
+
+
+@task(DAG, retry_policy=policy)
+def everything(ctx):
+    """Retry twice before its time, then read and write what Airflow keeps."""
+    if ctx.try_number == 1:
+        raise Retry("too early", after=3)
+    if ctx.try_number == 2:
+        raise ConnectionError("the server is away")
+    logging.getLogger("noisy.part").warning("below its threshold")
+    logging.getLogger("quiet").debug("above its threshold")
+    db = ctx.connection("sdks_db")
+    log.info("the password is %s", db.password)
+    ctx.variables.set(f"{DAG}_old", "soon gone")
+    ctx.variables.delete(f"{DAG}_old")
+    marks = ctx.asset_state(name=f"{DAG}_report")
+    marks.set("seen", {"rows": 3})
+    events = ctx.assets.events(name=f"{DAG}_report")
+    return [
+        ctx.try_number,
+        [db.host, db.extra_json()],
+        ctx.variables.get(f"{DAG}_old", "gone"),
+        marks.get("seen"),
+        [event["extra"]["rows"] for event in events][-1:],
+    ]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use airflow_handoff_sdk::{AssetRef, Context, Defer, Question, TaskError, TaskResult, Tasks, Value};
+use airflow_handoff_sdk::{
+    AssetRef, Context, Decision, Defer, Question, TaskError, TaskResult, Tasks, Value,
+};
 use serde::{Deserialize, Serialize};
 
 const DAG: &str = "sdks_rust";
@@ -90,6 +92,40 @@ fn emit(ctx: &Context) -> TaskResult<()> {
     Ok(())
 }
 
+/// Give a server that is away three seconds, whatever the Dag says.
+fn policy(error: &TaskError, _: &Context) -> Decision {
+    match error.to_string().as_str() {
+        "the server is away" => {
+            Decision::Retry { after: Some(Duration::from_secs(3)), reason: "the policy says so".into() }
+        }
+        _ => Decision::Default,
+    }
+}
+
+type Found = (i64, (Option<String>, Value), String, Option<Value>, Vec<Value>);
+
+/// Retry twice before its time, then read and write what Airflow keeps.
+fn everything(ctx: &Context) -> TaskResult<Found> {
+    match ctx.try_number() {
+        1 => return Err(TaskError::retry_after(Duration::from_secs(3), "too early")),
+        2 => return Err(TaskError::message("the server is away")),
+        _ => {}
+    }
+    tracing::warn!(target: "noisy::part", "below its threshold");
+    tracing::debug!(target: "quiet", "above its threshold");
+    let db = ctx.connection("sdks_db")?;
+    tracing::info!("the password is {}", db.password.unwrap_or_default());
+    ctx.set_variable("sdks_rust_old", "soon gone", None)?;
+    ctx.delete_variable("sdks_rust_old")?;
+    let report = AssetRef::Name("sdks_rust_report");
+    ctx.asset_state(report).set("seen", &BTreeMap::from([("rows", 3)]))?;
+    let events = ctx.asset_events(report, None)?;
+    let rows = events.iter().rev().take(1).filter_map(|event| event.extra.as_ref()?.get("rows").cloned());
+    let old = ctx.variable_if_set("sdks_rust_old")?.unwrap_or_else(|| "gone".into());
+    let extra = db.extra.unwrap_or_default().into();
+    Ok((ctx.try_number(), (db.host, extra), old, ctx.asset_state(report).get("seen")?, rows.collect()))
+}
+
 fn main() -> ExitCode {
     Tasks::new()
         .task(DAG, "succeed", succeed)
@@ -102,5 +138,7 @@ fn main() -> ExitCode {
         .task(DAG, "ask", ask)
         .task(DAG, "listed", listed)
         .task(DAG, "emit", emit)
+        .task(DAG, "everything", everything)
+        .retry_policy(DAG, "everything", policy)
         .run()
 }

@@ -32,7 +32,10 @@ def sdk_dag(language):
         # Airflow's own coordinator runs our bundles as well.
         queues = {"rust": "stock-executable"}
         doubled.expand(number=stub("listed", queue=queues.get(language, f"sdk-{language}")))
-        stub("emit", outlets=[Asset(name=f"sdks_{language}_report", uri=f"x-report://sdks/{language}")])
+        report = Asset(name=f"sdks_{language}_report", uri=f"x-report://sdks/{language}")
+        # The delay is longer than any test waits: only what the task says itself can be in time.
+        later = {"retries": 2, "retry_delay": timedelta(hours=1)}
+        stub("emit", outlets=[report]) >> stub("everything", outlets=[report], **later)
 
     return build()
 
