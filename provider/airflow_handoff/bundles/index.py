@@ -156,7 +156,9 @@ class BundleIndex:
                     entry["unsettled"] = True
             known[path] = entry
         if fresh or known.keys() != remembered.keys():
-            self._store({path: entry for path, entry in known.items() if "unsettled" not in entry})
+            kept = {path: entry for path, entry in known.items() if "unsettled" not in entry}
+            if kept != remembered:
+                self._store(kept)
         return self._catalogue(known, unreadable)
 
     def _catalogue(self, known: Mapping[str, Any], unreadable: Sequence[Rejected]) -> Catalogue:
@@ -179,7 +181,11 @@ class BundleIndex:
         try:
             bundle = self._reader(path)
         except BundleError as error:
-            return {"reason": error.reason}
+            found = {"reason": error.reason}
+            # Too many open files, a disk that is away: the same file may be fine the next time.
+            return {**found, "unsettled": True} if isinstance(error.__cause__, OSError) else found
+        except Exception as error:  # a reader of somebody's own
+            return {"reason": f"its reader failed: {type(error).__name__}: {error}", "unsettled": True}
         if bundle is None:
             return {}
         digests = dict(bundle.digests) if isinstance(bundle, VerifiedBundle) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +44,8 @@ def read_jar(stream: BinaryIO) -> BundleMetadata:
                     content = manifest.read(_MAX_MANIFEST + 1)
             except KeyError:
                 return BundleMetadata(sdk=Sdk(language="java"))
-    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise InvalidBundle(f"not a readable jar: {error}") from error
+    except Exception as error:  # each decompressor has errors of its own
+        raise InvalidBundle(f"not a readable jar: {error or type(error).__name__}") from error
     if len(content) > _MAX_MANIFEST:
         raise InvalidBundle(f"{MANIFEST} may hold {_MAX_MANIFEST} bytes and holds more")
     attributes = parse_main_section(content)

@@ -111,11 +111,12 @@ def _packed_python(stream: BinaryIO, path: Path) -> Bundle | None:
 def _archive(stream: BinaryIO, path: Path) -> Bundle | None:
     try:
         with zipfile.ZipFile(stream) as archive, archive.open(ARCHIVE_MANIFEST) as member:
-            return Bundle(path, "python", parse_manifest(member.read(MAX_MANIFEST + 1)))
+            content = member.read(MAX_MANIFEST + 1)
     except KeyError:
         return None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise InvalidBundle(f"not a readable archive: {error}") from error
+    except Exception as error:  # each decompressor has errors of its own
+        raise InvalidBundle(f"not a readable archive: {error or type(error).__name__}") from error
+    return Bundle(path, "python", parse_manifest(content))
 
 
 def _jar(stream: BinaryIO, path: Path) -> Bundle | None:

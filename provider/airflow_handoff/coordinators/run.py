@@ -138,7 +138,9 @@ class TaskRun:
         if launch is not None:
             self._limit = launch.execution_timeout or self._limit
             # Not before the API server agreed would be later: the runtime boots while it is asked.
-            self._host.launch(list(launch.command), dict(prepared.environment), launch.directory)
+            command = [str(part) for part in launch.command]  # a language may well name a path
+            directory = None if launch.directory is None else str(launch.directory)
+            self._host.launch(command, dict(prepared.environment), directory)
         details = self._supervisor.begin(
             dag_rel_path=self._task["dag_rel_path"],
             bundle_info=self._task["bundle_info"],

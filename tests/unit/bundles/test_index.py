@@ -279,3 +279,33 @@ def test_a_file_that_changes_while_it_is_read_is_rejected(
     monkeypatch.setattr(readers, "read_verified", interrupted)
     with pytest.raises(BundleError, match="changed while it was read"):
         read_executable(path)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (OSError(24, "Too many open files"), "Too many open files"),
+        (ZeroDivisionError("a fifth language"), "its reader failed: ZeroDivisionError: a fifth language"),
+    ],
+)
+def test_what_went_wrong_once_is_not_remembered(
+    root: Path, tmp_path: Path, trouble: Exception, said: str
+) -> None:
+    """A reader that fails spoils one file, for this one look, and not the others."""
+    settle(root)
+    troubles = [trouble]
+
+    def reader(path: Path) -> Bundle | None:
+        if path.name == "a" and troubles:
+            error = troubles.pop()
+            if isinstance(error, OSError):
+                raise BundleError(str(path), str(error)) from error
+            raise error
+        return read_executable(path)
+
+    index = BundleIndex([root], reader, "executable", cache_dir=tmp_path / "cache")
+    catalogue = index.scan()
+    assert [item.path.name for item in catalogue.rejected] == ["a"]
+    assert said in catalogue.rejected[0].reason
+    assert catalogue.find("dag_b").path.name == "b"
+    assert index.find("dag_a").path.name == "a"

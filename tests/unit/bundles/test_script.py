@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import zipfile
@@ -13,7 +14,7 @@ import pytest
 from tests.unit.bundles.artifacts import layout_bundle, metadata
 
 from airflow_handoff.bundles.metadata import Bundle, VerifiedBundle, write_manifest
-from airflow_handoff.bundles.readers import read_node_bundle, read_python_bundle
+from airflow_handoff.bundles.readers import read_jar_file, read_node_bundle, read_python_bundle
 from airflow_handoff.bundles.script import NODE_MANIFEST, PYTHON_MANIFEST, write_node
 from airflow_handoff.exceptions import BundleError
 
@@ -135,3 +136,28 @@ def test_a_python_archive_carries_its_manifest_as_a_member(tmp_path: Path) -> No
     assert list(bundle.metadata.dags) == ["d"]
     with pytest.raises(BundleError, match="not a readable archive"):
         read_python_bundle(written(tmp_path / "bad.pyz", b"no zip"))
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_case_bundle_rejected_archives_that_rot(tmp_path: Path, compression: int) -> None:
+    """Whatever a decompressor says about a damaged archive or jar, it is one bundle that is rejected."""
+    for name, member, read in (
+        ("t.pyz", "airflow-metadata.yaml", read_python_bundle),
+        ("t.jar", "META-INF/MANIFEST.MF", read_jar_file),
+    ):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", compression) as archive:
+            archive.writestr(member, MANIFEST if name == "t.pyz" else b"Main-Class: A\r\n\r\n")
+        whole = buffer.getvalue()
+        start = 30 + len(member)
+        for at in range(start, whole.index(b"PK\x01\x02")):
+            damaged = whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]
+            with contextlib.suppress(BundleError):
+                read(written(tmp_path / name, damaged))
+
+
+@pytest.mark.parametrize("text", [b"a: !!timestamp x", b"a: !!int x", b"a: !!float x", b"a: !!binary \xff"])
+def test_case_bundle_rejected_tags_that_lie(tmp_path: Path, text: bytes) -> None:
+    """A manifest whose explicit tags are wrong is rejected like any other."""
+    with pytest.raises(BundleError):
+        read_python_bundle(written(tmp_path / "t.py", PYTHON_MANIFEST + base64.b64encode(text)))

@@ -322,3 +322,19 @@ def test_an_undeclared_task_is_noted(tmp_path: Path) -> None:
     pack_executable(program, tmp_path / "root" / "b", metadata())
     launch = Executables(executables_root=tmp_path / "root").find("d", "unheard")
     assert any("declares t for this Dag and not unheard" in note for note in launch.notes)
+
+
+@needs_33
+def test_a_command_may_hold_paths(stage: Any, interpreter: Path) -> None:
+    """A language of somebody's own that names a path and not its text runs all the same."""
+    from airflow_handoff.coordinators.base import SubprocessCoordinator
+    from airflow_handoff.coordinators.launch import Launch
+
+    class Ruby(SubprocessCoordinator):
+        """Returns paths."""
+
+        def launch(self, what: Any, **kwargs: Any) -> Launch:
+            """Start it."""
+            return Launch(command=[interpreter, Path("x.rb")], directory=stage.folder)  # type: ignore[list-item, arg-type]
+
+    assert arguments(stage.run(Ruby())) == ["x.rb"]
