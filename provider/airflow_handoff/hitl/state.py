@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -100,13 +100,20 @@ class RequestState(BaseModel):
 
 
 def unwrapped(value: Any) -> Any:
-    """Take off the envelopes that Airflow's two serializations put around dictionaries and tuples."""
+    """Take off the envelopes of Airflow's two serializations; a time becomes RFC 3339 text."""
     if isinstance(value, Mapping):
         if set(value) == {"__type", "__var"}:
-            return unwrapped(value["__var"])
+            return _told(value["__type"], unwrapped(value["__var"]))
         if "__classname__" in value and "__data__" in value:
-            return unwrapped(value["__data__"])
+            return _told(value["__classname__"], unwrapped(value["__data__"]))
         return {key: unwrapped(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [unwrapped(item) for item in value]
+    return value
+
+
+def _told(kind: Any, value: Any) -> Any:
+    seconds = value.get("timestamp") if isinstance(value, Mapping) else value
+    if str(kind).lower().endswith("datetime") and isinstance(seconds, (int, float)):
+        return datetime.fromtimestamp(seconds, timezone.utc).isoformat()
     return value

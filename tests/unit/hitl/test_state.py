@@ -57,6 +57,30 @@ def test_the_state_is_read_through_the_envelopes_of_both_serializations() -> Non
     assert unwrapped({"x": wrapped}) == {"x": [1, {"a": 2}]}
 
 
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {
+            "__classname__": "datetime.datetime",
+            "__version__": 2,
+            "__data__": {
+                "timestamp": 1767225600.25,
+                "tz": {"__classname__": "builtins.tuple", "__data__": []},
+            },
+        },
+        {
+            "__classname__": "pendulum.datetime.DateTime",
+            "__version__": 2,
+            "__data__": {"timestamp": 1767225600.25},
+        },
+        {"__type": "datetime", "__var": 1767225600.25},
+    ],
+)
+def test_a_time_comes_out_of_its_envelope_as_text(stored: dict[str, Any]) -> None:
+    """The result of a run whose last task is a gate has the time of the answer as everybody writes it."""
+    assert unwrapped({"responded_at": stored}) == {"responded_at": "2026-01-01T00:00:00.250000+00:00"}
+
+
 @pytest.mark.parametrize("kwargs", [None, {}, {"event": {}}, {"handoff": None}, {"handoff": "x"}])
 def test_a_task_parked_by_somebody_else_has_no_state(kwargs: dict[str, Any] | None) -> None:
     """Without the key Airflow's plain rules apply."""
