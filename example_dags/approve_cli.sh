@@ -13,7 +13,7 @@ case "${1:-}" in
   no) approved=false ;;
   *) echo "usage: $0 yes|no [comment]" >&2; exit 2 ;;
 esac
-comment=${2:-}
+comment=$(printf '%s' "${2:-}" | tr '\n\t' '  ' | sed 's/\\/\\\\/g; s/"/\\"/g')
 run="claim-$(date +%s)-$$"
 
 call() {
@@ -27,7 +27,8 @@ call() {
 wait_for() {
   while :; do
     answer=$(call "/handoff/v1/runs/$run")
-    status=$(printf '%s' "$answer" | sed -n 's/.*"status":"\([A-Za-z]*\)".*/\1/p')
+    # The first one: the result of the run may have a status of its own.
+    status=$(printf '%s' "$answer" | sed -n 's/"status":"\([A-Za-z]*\)".*/\1/; s/.*[^A-Za-z]//p')
     case " $* " in *" $status "*) printf '%s\n' "$answer"; return ;; esac
     sleep 1
   done
