@@ -25,6 +25,8 @@ from airflow_handoff.hitl.question import (
 _TIMEDELTA: TypeAdapter[timedelta] = TypeAdapter(timedelta)
 _PLAIN = (str, int, float, timedelta, type(None))
 _MAX_KEY = 250
+_NOBODY = Respondent(id="", name="")
+_OPENING = ("[", "{", "(")
 
 
 def is_literal(value: Any) -> bool:
@@ -138,11 +140,16 @@ def people(value: Any) -> tuple[Respondent, ...]:
         return ()
     several = [value] if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable) else list(value)
     try:
-        return tuple(Respondent.of(person) for person in several)
+        read = tuple(Respondent.of(person) for person in several)
     except ValidationError:
+        read = (_NOBODY,)
+    # A template renders a list to a text, and a value that is missing to an empty one: nobody has such an id.
+    if any(not (person.id or person.name) or person.id[:1] in _OPENING for person in read):
         raise InvalidQuestion(
-            f'"assigned_users" has to be one or several of {{"id": ..., "name": ...}}, not {value!r}.'
-        ) from None
+            f'"assigned_users" has to be one or several of {{"id": ..., "name": ...}}, not {value!r}: '
+            "for people out of a template use an XComArg or a Dag with render_template_as_native_obj=True."
+        )
+    return read
 
 
 def timeout(value: Any) -> timedelta | None:

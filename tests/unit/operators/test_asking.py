@@ -81,7 +81,19 @@ def test_people_may_be_one_or_several(value: Any, read: tuple[Respondent, ...]) 
     assert people(value) == read
 
 
-@pytest.mark.parametrize("value", [[{"x": 1}], [None], [["ada"]], object()])
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"x": 1}],
+        [None],
+        [["ada"]],
+        object(),
+        "",
+        [""],
+        {"id": "", "name": ""},
+        "[{'id': '7', 'name': 'ada'}]",
+    ],
+)
 def test_people_that_are_none_are_refused(value: Any) -> None:
     """The message says what is expected."""
     with pytest.raises(InvalidQuestion, match="assigned_users"):
