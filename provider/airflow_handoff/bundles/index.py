@@ -133,7 +133,7 @@ class BundleIndex:
         kind: str,
         cache_dir: Path | None = None,
     ) -> None:
-        self.roots = tuple(Path(root).expanduser().absolute() for root in roots)
+        self.roots = tuple(Path(os.path.expanduser(root)).absolute() for root in roots)
         self.kind = kind
         self._reader = reader
         folder = cache_dir or _user_cache()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from airflow_handoff.compat.coordinator import (
     known_schema_versions,
     logging_environment,
 )
-from airflow_handoff.coordinators.language import Language
+from airflow_handoff.coordinators.language import Language, several
 from airflow_handoff.coordinators.launch import (
     SCHEMA_POLICIES,
     CoordinatorMisconfigured,
@@ -69,9 +70,9 @@ class SubprocessCoordinator(Language, BaseCoordinator):
     ) -> None:
         super().__init__(bundles_root=bundles_root)
         self.schema_policy = schema_policy
-        self.env = dict(env or {})
-        self.pass_env = (pass_env,) if isinstance(pass_env, str) else tuple(pass_env)
-        self.logging_settings = tuple(logging_settings)
+        self.env = env if isinstance(env, Mapping) else {}
+        self.pass_env = several(pass_env)
+        self.logging_settings = several(logging_settings)
         self.settings = RunSettings(
             startup_timeout=task_startup_timeout,
             execution_timeout=execution_timeout,
@@ -79,7 +80,11 @@ class SubprocessCoordinator(Language, BaseCoordinator):
             limits=Limits(max_frame=max_frame, max_line=max_line),
         )
         # Airflow reports an error of a constructor as "Cannot instantiate coordinator", and not to the task.
-        self.problems = (*self._unknown_keywords(unknown), *self._wrong_values())
+        self.problems = (
+            *self._unknown_keywords(unknown),
+            *self._wrong_values(),
+            *self._wrong_texts(bundles_root, env),
+        )
         self._said_what_is_withheld = threading.Event()
 
     # -- what Airflow calls
@@ -179,6 +184,21 @@ class SubprocessCoordinator(Language, BaseCoordinator):
             value = getattr(self.settings.limits, name)
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
                 found.append(f"{name} is {value!r}, a number of bytes was expected")
+        return found
+
+    def _wrong_texts(self, roots: Any, env: Any) -> list[str]:
+        named = [(name, getattr(self, name)) for name in (*self.texts, "pass_env", "logging_settings")]
+        found = [
+            f"{name} has {value!r}, a text was expected"
+            for name, values in ((self.root_name, roots), *named)
+            for value in several(values)
+            if not isinstance(value, (str, os.PathLike))
+        ]
+        if env is not None and not isinstance(env, Mapping):
+            found.append(f"env is {env!r}, names with their values were expected")
+        for name, value in self.env.items():
+            if not isinstance(value, str):
+                found.append(f"env has {value!r} for {name}, a text was expected")
         return found
 
     # -- hooks of Airflow's next version, as far as they are known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,17 @@ from airflow_handoff.coordinators.launch import CoordinatorMisconfigured, Launch
 NAMED = 20
 
 
+def several(value: Any) -> tuple[Any, ...]:
+    """Return one value or several as several, whatever they are: a constructor must not raise.
+
+    Airflow tells an error of a constructor to nobody who looks at a task.
+    """
+    if value is None or value == "":
+        return ()
+    single = isinstance(value, (str, bytes, os.PathLike, Mapping)) or not isinstance(value, Iterable)
+    return (value,) if single else tuple(value)
+
+
 class Language:
     """Finds the bundle that holds a Dag and says how it is run; safe to use from many threads.
 
@@ -25,12 +36,11 @@ class Language:
     #: How messages call the roots, and the bundles in them.
     root_name = "bundles_root"
     kind = ""
+    #: Attributes that hold a text, or several.
+    texts: tuple[str, ...] = ()
 
     def __init__(self, *, bundles_root: Any = ()) -> None:
-        found: Iterable[Any] = (
-            (bundles_root,) if isinstance(bundles_root, (str, os.PathLike)) else bundles_root or ()
-        )
-        self.roots = tuple(Path(root).expanduser() for root in found)
+        self.roots = tuple(Path(os.path.expanduser(str(root))) for root in several(bundles_root))
 
     def read_bundle(self, path: Path) -> Bundle | None:
         """Return what a file says about itself, or None where it is no bundle of this language.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from airflow_handoff.bundles.readers import (
     read_node_bundle,
     read_python_bundle,
 )
-from airflow_handoff.coordinators.language import Language, passed_over
+from airflow_handoff.coordinators.language import Language, passed_over, several
 from airflow_handoff.coordinators.launch import CoordinatorMisconfigured, Launch
 from airflow_handoff.sdk_path import python_sdk_path
 from airflow_handoff.wire.messages import SCHEMA_VERSION
@@ -55,6 +55,7 @@ class Jars(Language):
 
     root_name = "jars_root"
     kind = "jar"
+    texts = ("java_executable", "jvm_args", "main_class")
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Jars(Language):
         main_class: str = "",
         **options: Any,
     ) -> None:
-        self.java_executable, self.jvm_args, self.main_class = java_executable, tuple(jvm_args), main_class
+        self.java_executable, self.jvm_args, self.main_class = java_executable, several(jvm_args), main_class
         options.setdefault("bundles_root", jars_root)
         super().__init__(**options)
 
@@ -102,6 +103,7 @@ class NodeBundles(Language):
     """
 
     kind = "node"
+    texts = ("node_executable", "node_args")
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class NodeBundles(Language):
         node_args: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        self.node_executable, self.node_args = node_executable, tuple(node_args)
+        self.node_executable, self.node_args = node_executable, several(node_args)
         super().__init__(bundles_root=bundles_root, **options)
 
     def read_bundle(self, path: Path) -> Bundle | None:
@@ -134,6 +136,7 @@ class PythonPrograms(Language):
     """
 
     kind = "python"
+    texts = ("python_executable", "module", "python_args")
 
     def __init__(
         self,
@@ -145,9 +148,13 @@ class PythonPrograms(Language):
         env: Any = None,
         **options: Any,
     ) -> None:
-        self.python_executable, self.module, self.python_args = python_executable, module, tuple(python_args)
-        own = dict(env or {})
-        self._more_path = own.pop("PYTHONPATH", None)
+        self.python_executable, self.module, self.python_args = (
+            python_executable,
+            module,
+            several(python_args),
+        )
+        own = dict(env) if isinstance(env, Mapping) else env
+        self._more_path = own.pop("PYTHONPATH", None) if isinstance(own, dict) else None
         if own:
             options["env"] = own
         super().__init__(bundles_root=bundles_root, **options)

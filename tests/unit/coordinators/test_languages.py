@@ -338,3 +338,41 @@ def test_a_command_may_hold_paths(stage: Any, interpreter: Path) -> None:
             return Launch(command=[interpreter, Path("x.rb")], directory=stage.folder)  # type: ignore[list-item, arg-type]
 
     assert arguments(stage.run(Ruby())) == ["x.rb"]
+
+
+@needs_33
+@pytest.mark.parametrize(
+    "value", [None, 5, True, {"a": 1}, [1], [None], "a b", [], ["~nobody-of-that-name/x"]]
+)
+def test_no_keyword_makes_a_constructor_fail(stage: Any, value: Any) -> None:
+    """Airflow would tell the task nothing; what is wrong is in the log of every task instead."""
+    from airflow_handoff import coordinators
+
+    words = {
+        coordinators.PythonCoordinator: (
+            *("bundles_root", "env", "pass_env", "logging_settings", "python_args", "python_executable"),
+            "module",
+        ),
+        coordinators.NodeCoordinator: ("bundles_root", "node_args", "node_executable"),
+        coordinators.JavaCoordinator: ("jars_root", "jvm_args", "java_executable", "main_class"),
+        coordinators.ExecutableCoordinator: ("executables_root",),
+    }
+    fine = value is None or value == [] or isinstance(value, str) or value == ["~nobody-of-that-name/x"]
+    for cls, names in words.items():
+        for name in names:
+            problems = " ".join(cls(**{name: value}).problems)
+            if not fine and not (name == "env" and value == {"a": 1}):
+                assert name in problems, (cls, name)
+    assert "env has 1 for a" in " ".join(coordinators.PythonCoordinator(env={"a": 1}).problems)
+    result = stage.run(coordinators.PythonCoordinator(python_args=[7], module="x"))
+    assert result.state == "failed"
+    assert "PythonCoordinator cannot run tasks: python_args has 7, a text was expected" in result.text
+
+
+@needs_33
+def test_one_argument_need_not_be_in_a_list(stage: Any, interpreter: Path) -> None:
+    """A text in the place of a list of arguments is one argument, not as many as it has letters."""
+    from airflow_handoff.coordinators import PythonCoordinator
+
+    coordinator = PythonCoordinator(module="m", python_executable=str(interpreter), python_args="-v")
+    assert arguments(stage.run(coordinator)) == ["-v", "-m", "airflow_handoff_sdk.run", "m"]
