@@ -179,26 +179,3 @@ def test_loading_the_plugin_imports_nothing_heavy():
     assert {m for m in loaded if not m.startswith("airflow_handoff")} == set()
     ours = {m.removeprefix("airflow_handoff.server") for m in loaded if m.startswith("airflow_handoff.")}
     assert ours <= {"", ".plugin", ".guard", ".prefill"}
-
-
-@pytest.mark.asyncio
-async def test_what_passes_costs_less_than_a_fifth_of_a_millisecond():
-    """The median over many requests, behind the guard and without it."""
-    import statistics
-    import time
-
-    async def app(scope, receive, send):
-        return None
-
-    async def median(target) -> float:
-        scope = _scope("GET", "/api/v2/dags/some_dag/dagRuns/some_run/taskInstances")
-        times = []
-        for _ in range(2000):
-            start = time.perf_counter()
-            await target(scope, _receive, app)
-            times.append(time.perf_counter() - start)
-        return statistics.median(times)
-
-    guard = Guard(app)
-    guard._on = True
-    assert await median(guard) - await median(app) < 0.0002
