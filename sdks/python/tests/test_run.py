@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
 import tempfile
@@ -249,6 +251,16 @@ class Requests(unittest.TestCase):
             self.assertEqual(run.last["state"], "failed")
             self.assertIn(said, str(run.logs))
 
+    def test_decorated_functions_and_methods(self):
+        """Both get the context and their arguments; an annotation of the context need not be importable."""
+        bindings = [{"name": "count", "kind": "literal", "value": 3}]
+        run = run_program(startup("wrapped", arg_bindings=bindings))
+        self.assertEqual(run.of("SetXCom")[0]["value"], [3, "wrapped", "x"])
+        run = run_program(startup("method", arg_bindings=bindings))
+        self.assertEqual(run.of("SetXCom")[0]["value"], [3, "method"])
+        wrong = [{**bindings[0], "value": "three"}]
+        self.assertEqual(run_program(startup("wrapped", arg_bindings=wrong)).last["state"], "failed")
+
     def test_everything_that_can_be_asked(self):
         """XComs, variables, connections, stores and assets use the requests of the schema."""
         connection = {
@@ -318,7 +330,6 @@ class Requests(unittest.TestCase):
 
     def test_interrupted_request_leaves_the_channel_usable(self):
         """A request that a signal interrupts in the middle of its reply harms none that comes after it."""
-        import os
         import signal
         import time
 
@@ -440,6 +451,22 @@ class Command(unittest.TestCase):
             run = run_program(startup("numbers"), program=str(second))
             self.assertEqual(run.last["type"], "SucceedTask")
 
+    def test_manifest_goes_where_a_comment_can_be(self):
+        """A byte order mark, and a first line that only talks of coding, do not spoil the packed source."""
+        from airflow_handoff_sdk.pack import script
+
+        sources = [
+            b"\xef\xbb\xbfx = 1\n",
+            b"#!/usr/bin/python3\n# -*- coding: latin-1 -*-\nx = '\xe9'\n",
+            b'x = open(__file__, encoding="utf-8", newline="""\n"""\n)\n',
+            b'x = """encoding: text\nsecond line"""\n',
+        ]
+        for source in sources:
+            packed = script(source, "a: 1")
+            compile(packed, "packed", "exec")
+            before = [n.lineno for n in ast.parse(source).body]
+            self.assertEqual([n.lineno for n in ast.parse(packed).body], [n + 1 for n in before])
+
     def test_archive_runs(self):
         """A folder becomes an archive that holds its manifest and runs."""
         with tempfile.TemporaryDirectory() as folder:
@@ -448,6 +475,7 @@ class Command(unittest.TestCase):
             source = (HERE / "programs" / "tasks.py").read_text(encoding="utf-8")
             (package / "many.py").write_text(source, encoding="utf-8")
             (package / "__main__.py").write_text("import many\n", encoding="utf-8")
+            os.utime(package / "__main__.py", (0, 0))
             archive = Path(folder) / "project.pyz"
             done = self.call("airflow_handoff_sdk.pack", str(package), "-o", str(archive))
             self.assertEqual((done.returncode, done.stderr), (0, ""))

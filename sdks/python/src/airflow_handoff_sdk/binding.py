@@ -16,7 +16,7 @@ _CONTEXT = ("ctx", "context")
 def parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any], bool]:
     """Return a function's parameter names, its defaults, and whether it takes any keyword."""
     code = getattr(function, "__code__", None)
-    if code is None:
+    if code is None or hasattr(function, "__self__") or hasattr(function, "__wrapped__"):
         return _slow_parameters(function)
     positional = list(code.co_varnames[: code.co_argcount])
     end = code.co_argcount + code.co_kwonlyargcount
@@ -51,7 +51,7 @@ def bind(function: Callable[..., Any], context: Context, given: dict[str, Any]) 
     """
     names, defaults, open_ended = parameters(function)
     by_fold = {folded(name): name for name in names}
-    hints = _hints(function) if given else {}
+    hints = _hints(function, {by_fold.get(folded(name), name) for name in given}) if given else {}
     found: dict[str, Any] = {}
     for name, value in given.items():
         target = name if name in names else by_fold.get(folded(name), name)
@@ -74,15 +74,43 @@ def _label(function: Callable[..., Any]) -> str:
     return getattr(function, "__qualname__", repr(function)) + "()"
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    if not getattr(function, "__annotations__", None):
-        return {}
+def _hints(function: Callable[..., Any], wanted: set[str]) -> dict[str, Any]:
+    """Return the annotations of some parameters; others may name what only a type checker imports."""
+    function = getattr(function, "__func__", function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    try:
+        if not getattr(function, "__annotations__", None):
+            return {}
+    except NameError:  # Python 3.14 evaluates them only now
+        pass
     import typing
 
     try:
         return typing.get_type_hints(function)
-    except Exception as error:
-        raise BindingError(f"the annotations of {_label(function)} cannot be read: {error}") from error
+    except Exception:
+        texts = _annotations(function)
+    found = {}
+    for name in wanted & set(texts):
+        hint = texts[name]
+        try:
+            # The author's own annotation, read as typing itself would.
+            found[name] = eval(hint, function.__globals__) if isinstance(hint, str) else hint  # noqa: S307
+        except Exception as error:
+            raise BindingError(
+                f"the annotation of {name!r} in {_label(function)} cannot be read: {error}"
+            ) from error
+    return found
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = function.__annotations__
+    except NameError:
+        import annotationlib  # type: ignore[import-not-found]
+
+        found = annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
+    return found
 
 
 def _converted(name: str, value: Any, hints: dict[str, Any]) -> Any:

@@ -61,12 +61,19 @@ def _moment(value: Any) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 
+def _decimal(value: Any) -> decimal.Decimal:
+    try:
+        return decimal.Decimal(str(value))
+    except decimal.InvalidOperation as error:
+        raise ValueError(f"expected a decimal number, got {value!r}") from error
+
+
 _READERS: dict[type, typing.Callable[[Any], Any]] = {
     datetime.datetime: _moment,
     datetime.date: lambda value: datetime.date.fromisoformat(_expect(value, str)),
     datetime.time: lambda value: datetime.time.fromisoformat(_expect(value, str)),
     datetime.timedelta: lambda value: datetime.timedelta(seconds=_number(value, float)),
-    decimal.Decimal: lambda value: decimal.Decimal(str(value)),
+    decimal.Decimal: lambda value: _decimal(value),
     uuid.UUID: lambda value: uuid.UUID(_expect(value, str)),
     pathlib.Path: lambda value: pathlib.Path(_expect(value, str)),
     list: lambda value: _expect(value, list),

@@ -67,9 +67,12 @@ def script(source: bytes, metadata: str) -> bytes:
     """Return a source with its manifest in a comment, behind a shebang and a coding line."""
     from base64 import b64encode
 
-    lines = source.splitlines(keepends=True)
+    # A byte order mark is only allowed in front, and UTF-8 is the default without it.
+    lines = source[3:].splitlines(True) if source.startswith(b"\xef\xbb\xbf") else source.splitlines(True)
     at = 0
-    while at < min(2, len(lines)) and (lines[at].startswith(b"#!") or b"coding" in lines[at]):
+    while at < min(2, len(lines)) and (
+        lines[at].startswith(b"#!") or (lines[at].lstrip().startswith(b"#") and b"coding" in lines[at])
+    ):
         at += 1
     comment = b"# airflowMetadata=" + b64encode(metadata.encode()) + b"\n"
     kept = [line for line in lines if not line.startswith(b"# airflowMetadata=")]
@@ -82,7 +85,8 @@ def archive(folder: str, metadata: str) -> bytes:
     from zipfile import ZIP_DEFLATED, ZipFile
 
     out = io.BytesIO()
-    with ZipFile(out, "w", ZIP_DEFLATED) as packed:
+    # Builds that can be repeated set times that a zip archive has not.
+    with ZipFile(out, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
         packed.writestr(ARCHIVE_MANIFEST, metadata)
         for parent, folders, names in os.walk(folder):
             folders[:] = sorted(name for name in folders if name != "__pycache__")

@@ -1,5 +1,6 @@
 """One task for each thing that a task can do."""
 
+import functools
 import logging
 import sys
 import threading
@@ -177,6 +178,29 @@ class Limits:
 @task("dag")
 def typed(fromDate: datetime, limits: Limits, names: List[str], ratio: float = 0.5, *, ctx):
     return [type(fromDate).__name__, limits.low, names, ratio, ctx.task_id]
+
+
+def logged(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        log.info("called")
+        return function(*args, **kwargs)
+
+    return call
+
+
+@task("dag")
+@logged
+def wrapped(count: int, ctx: "Context", word: "str" = "x"):  # noqa: F821  -- as under TYPE_CHECKING
+    return [count, ctx.task_id, word]
+
+
+class Service:
+    def method(self, count: int, ctx):
+        return [count, ctx.task_id]
+
+
+task("dag", "method")(Service().method)
 
 
 @task("dag")
