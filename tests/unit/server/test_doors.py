@@ -133,6 +133,43 @@ async def test_a_young_park_is_held_not_refused(api, dag_id, door):
 
 
 @pytest.mark.parametrize("door", DOORS)
+async def test_a_held_answer_holds_no_connection(api, dag_id, door):
+    """Many of them would otherwise starve the api-server of its pool."""
+    from airflow import settings
+    from sqlalchemy import event
+
+    pools = [settings.engine.pool, settings.async_engine.sync_engine.pool]
+    out = taken = 0
+
+    def count(step):
+        def listener(*_):
+            nonlocal out, taken
+            out += step
+            taken += 1
+
+        return listener
+
+    listeners = [
+        (pool, name, count(step)) for pool in pools for name, step in (("checkout", 1), ("checkin", -1))
+    ]
+    rows.add_task(dag_id, "run", "gate", age=0.0)
+    for listener in listeners:
+        event.listen(*listener)
+    try:
+        pending = asyncio.create_task(give(api, door, dag_id, "gate"))
+        await asyncio.sleep(0.2)
+        held = not pending.done()
+        during = out
+        assert (await pending).status_code == 200
+    finally:
+        for listener in listeners:
+            event.remove(*listener)
+    assert held
+    assert taken
+    assert during == 0
+
+
+@pytest.mark.parametrize("door", DOORS)
 async def test_a_held_answer_is_dropped_when_the_task_is_cleared_meanwhile(api, dag_id, door):
     """It was given to a question that is not open any more."""
     rows.add_task(dag_id, "run", "gate", age=0.0)
