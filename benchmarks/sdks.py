@@ -2,9 +2,10 @@
 
 ``python benchmarks/sdks.py`` builds what it needs (with cc and cargo), runs every contestant in turns, and
 prints medians, best runs, and the ratios that the SDKs promise: Rust within 20 % of C, Python at most 1.3
-times a script with nothing but the standard library. It exits 1 where a promise is broken. A ratio compares
-best runs: what else the machine does makes a run slower, never faster. The Rust program is built as its
-README says a bundle is built: statically linked.
+times a script with nothing but the standard library. It exits 1 where a promise is broken. Medians are
+judged; ``--judge best`` compares best runs instead, for a machine that does other work as well, which makes a
+run slower and never faster. Round trips are measured with both ends on one core. The Rust program is built as
+its README says a bundle is built: statically linked.
 """
 
 from __future__ import annotations
@@ -146,6 +147,25 @@ def rounded(figures: dict[str, float], digits: int | None) -> dict[str, float]:
     return {name: round(figure, digits) for name, figure in figures.items()}
 
 
+def on_one_core() -> None:
+    """Keep this process and what it starts on one core, where the system can.
+
+    A round trip between two cores takes three times as long as one on the same core, and which of them a run
+    gets is chance.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def ratios(launch_ms: dict[str, float], per_second: dict[str, float]) -> dict[str, float]:
+    """Return what the promises are about."""
+    return {
+        "rust_launch_to_c": round(launch_ms["rust"] / launch_ms["c"], 3),
+        "python_launch_to_bare": round(launch_ms["python"] / launch_ms["bare-python"], 3),
+        "rust_round_trips_to_c": round(per_second["rust"] / per_second["c"], 3),
+    }
+
+
 def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(
@@ -153,6 +173,7 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, default=40, help="launches of each contestant (default: 40)")
     parser.add_argument("--rounds", type=int, default=20000, help="requests of one run (default: 20000)")
+    parser.add_argument("--judge", choices=("median", "best"), default="median", help="(default: median)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -160,24 +181,26 @@ def main() -> int:
         frame = first_frame()
         wire = contestants["c"][0]
         launches = interleaved(contestants, options.runs, lambda c: launch(c, frame))
+        on_one_core()
         natives = {name: contestants[name] for name in ("c", "rust")}
         trips = interleaved(natives, 15, lambda c: round_trips(c, frame, wire, options.rounds))
         both = {name: contestants[name] for name in ("bare-python", "python")}
         trips |= interleaved(both, 3, lambda c: round_trips(c, frame, wire, options.rounds // 10))
-    quick, busy = best(launches, min), best(trips, max)
+    middle = best(launches, statistics.median), best(trips, statistics.median)
+    quick = best(launches, min), best(trips, max)
     result: dict[str, Any] = {
-        "launch_ms": rounded(best(launches, statistics.median), 2),
-        "launch_ms_best": rounded(quick, 2),
-        "round_trips_per_second": rounded(best(trips, statistics.median), None),
-        "round_trips_per_second_best": rounded(busy, None),
-        "rust_launch_to_c": round(quick["rust"] / quick["c"], 3),
-        "python_launch_to_bare": round(quick["python"] / quick["bare-python"], 3),
-        "rust_round_trips_to_c": round(busy["rust"] / busy["c"], 3),
+        "launch_ms": rounded(middle[0], 2),
+        "launch_ms_best": rounded(quick[0], 2),
+        "round_trips_per_second": rounded(middle[1], None),
+        "round_trips_per_second_best": rounded(quick[1], None),
+        "median": ratios(*middle),
+        "best": ratios(*quick),
     }
+    judged = result[options.judge]
     kept = {
-        "rust_launch_to_c <= 1.2": result["rust_launch_to_c"] <= 1.2,
-        "python_launch_to_bare <= 1.3": result["python_launch_to_bare"] <= 1.3,
-        "rust_round_trips_to_c >= 0.8": result["rust_round_trips_to_c"] >= 0.8,
+        "rust_launch_to_c <= 1.2": judged["rust_launch_to_c"] <= 1.2,
+        "python_launch_to_bare <= 1.3": judged["python_launch_to_bare"] <= 1.3,
+        "rust_round_trips_to_c >= 0.8": judged["rust_round_trips_to_c"] >= 0.8,
     }
     if options.json:
         print(json.dumps({**result, "kept": kept}))
