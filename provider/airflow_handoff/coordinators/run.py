@@ -180,7 +180,8 @@ class TaskRun:
             self._stop(reason)
         elif now >= self._linger:
             self._linger = float("inf")
-            self._supervisor.emit(30, "The program still ran after it had reported, and was stopped.", {})
+            done = "had reported" if self._session.report is not None else "had closed its channel"
+            self._supervisor.emit(30, f"The program still ran after it {done}, and was stopped.", {})
             self._stop(None)
         else:
             self._supervisor.heartbeat()

@@ -125,3 +125,17 @@ def test_later_keywords_of_airflow_are_taken(stage: Any) -> None:
 
     assert stage.run(Next()).state == "success"
     assert seen == {"task_handler_bundle_name": "handlers"}
+
+
+@needs_33
+def test_a_program_that_only_closed_its_channel_has_not_reported(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped after Airflow's overtime, fails, and nobody says that it had reported."""
+    from airflow.sdk.execution_time import supervisor
+
+    monkeypatch.setattr(supervisor, "TASK_OVERTIME_THRESHOLD", 0.3)
+    result = stage.script("comm.close(); time.sleep(600)", kill_grace=0.2)
+    assert result.state == "failed"
+    assert "still ran after it had closed its channel" in result.text
+    assert "had reported" not in result.text
