@@ -74,11 +74,6 @@ class FormField:
     has_default: bool = False
     value: Any = None
 
-    @property
-    def required(self) -> bool:
-        """Whether an answer has to bring a value."""
-        return not self.has_default
-
 
 class Question(BaseModel):
     """Everything a person sees and may answer.

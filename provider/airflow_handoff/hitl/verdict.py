@@ -90,7 +90,7 @@ def judge_defaults(state: RequestState) -> Verdict:
     """
     if state.defaults is None:
         return Refused(("nobody answered and there are no defaults.",), allowed(state.question))
-    missing = [name for name, field in state.question.form.items() if field.required]
+    missing = [name for name, field in state.question.form.items() if not _stands_in(field)]
     if missing:
         return Refused((f"nobody filled in {_listed(missing)}.",), allowed(state.question))
     values = {name: field.value for name, field in state.question.form.items()}
@@ -100,7 +100,8 @@ def judge_defaults(state: RequestState) -> Verdict:
 def allowed(question: Question) -> dict[str, Any]:
     """Describe as JSON what *question* accepts."""
     fields = {
-        name: {"required": field.required, "schema": field.schema} for name, field in question.form.items()
+        name: {"required": not _stands_in(field), "schema": field.schema}
+        for name, field in question.form.items()
     }
     return {"options": list(question.options), "multiple": question.multiple, "fields": fields}
 
@@ -152,8 +153,13 @@ def _form_reasons(form: Mapping[str, FormField], fields: Mapping[str, Any]) -> I
     for name, field in form.items():
         if name in fields:
             yield from _value_reasons(field, fields[name])
-        elif field.required:
+        elif not _stands_in(field):
             yield f"field {name!r} is required."
+
+
+def _stands_in(field: FormField) -> bool:
+    """Say whether the default may stand in for a value; one that breaks its schema only starts the form."""
+    return field.has_default and next(_value_reasons(field, field.value), None) is None
 
 
 def _value_reasons(field: FormField, value: Any) -> Iterator[str]:

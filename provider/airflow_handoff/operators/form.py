@@ -9,6 +9,7 @@ from airflow.sdk import Param
 
 from airflow_handoff.compat.params import has_default
 from airflow_handoff.compat.structure import ParamsDict
+from airflow_handoff.exceptions import InvalidQuestion
 from airflow_handoff.hitl.question import COMMENT, FormField
 from airflow_handoff.hitl.verdict import MAX_COMMENT_CHARS
 
@@ -29,7 +30,12 @@ _COMMENT_FIELD = {
 
 
 def form_fields(params: Mapping[str, Param]) -> dict[str, FormField]:
-    """Read the fields out of the task's own params; a param without a default is a required field."""
+    """Read the fields out of the task's own params; a param without a default is a required field.
+
+    :raises InvalidQuestion: if a name is no text.
+    """
+    if wrong := [name for name in params if not isinstance(name, str)]:
+        raise InvalidQuestion(f"the names of params have to be texts, not {wrong!r}.")
     return {
         name: FormField(
             name=name,

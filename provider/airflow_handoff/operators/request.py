@@ -11,6 +11,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_handoff.compat.errors import AirflowProviderDeprecationWarning
 from airflow_handoff.compat.params import own_params
+from airflow_handoff.exceptions import InvalidQuestion
 from airflow_handoff.hitl.links import required_actions_url
 from airflow_handoff.hitl.state import Kind
 from airflow_handoff.operators import asking, dagchecks, form
@@ -74,6 +75,8 @@ class RequestOperator(BaseOperator):
         self.notifiers: list[Notifier] = (
             [notifiers] if callable(notifiers) else list(notifiers) if notifiers else []
         )
+        if wrong := [notifier for notifier in self.notifiers if not callable(notifier)]:
+            raise InvalidQuestion(f'"notifiers" has to be one or several notifiers, not {wrong!r}.')
         dag = self.get_dag()
         given: frozenset[str] = self._given_params  # type: ignore[attr-defined]
         self.form = form.form_fields(own_params(params, dag, given))

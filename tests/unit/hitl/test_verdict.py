@@ -189,6 +189,21 @@ def test_what_the_schema_library_chokes_on_is_refused(schema: dict[str, Any], va
     assert reasons(judge(state(FormField("n", schema)), answer("a", n=value)))
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        FormField("n", {"type": "string", "minLength": 3}, None, True, ""),
+        FormField("n", {"type": "string"}, None, True, None),
+    ],
+)
+def test_a_default_that_breaks_its_own_schema_stands_in_for_nothing(field: FormField) -> None:
+    """It is where the form starts: leaving the field out is refused, and a timeout does not return it."""
+    waiting = state(field, defaults=("a",))
+    assert "'n' is required" in reasons(judge(waiting, answer("a")))
+    assert "'n'" in reasons(judge_defaults(waiting))
+    assert isinstance(judge(waiting, answer("a", n="abc")), Accepted)
+
+
 @given(
     st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=3),
     st.dictionaries(st.text(max_size=3), st.text()),

@@ -147,6 +147,8 @@ def test_case_dynamic_options_are_used_and_validated_before_the_row_is_written(d
         ({"assigned_users": [5.5, {"x": 1}]}, "assigned_users"),
         ({"response_timeout": timedelta(0)}, "positive"),
         ({"response_timeout": "soon"}, "timedelta"),
+        ({"params": {1: "x"}}, "names of params"),
+        ({"notifiers": "mail"}, "notifiers"),
         ({"approval_key": "a/b"}, "approval_key"),
     ],
 )
