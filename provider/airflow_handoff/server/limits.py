@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 
 from airflow_handoff.server.inner import ASGIApp, Receive, Scope, Send
 
-#: 64 KiB of form input, its envelope and a comment.
-MAX_BODY_BYTES = 128 * 1024
+#: 64 KiB of form input, its envelope and a comment, also where a client writes every letter as an escape.
+MAX_BODY_BYTES = 256 * 1024
 
 
 class Limits:

@@ -12,6 +12,7 @@ from tests.unit.server import rows
 from tests.unit.server.conftest import Api
 
 from airflow_handoff.compat.versions import HAS_AWAITING_INPUT
+from airflow_handoff.hitl.question import FormField
 
 pytestmark = pytest.mark.asyncio
 
@@ -327,7 +328,7 @@ async def test_a_comment_travels_with_the_answer_and_into_the_audit_log(api, dag
 async def test_a_body_above_the_cap_is_413(api, dag_id):
     """At our routes and in front of Airflow's, for our tasks."""
     rows.add_task(dag_id, "run", "gate")
-    large = {"n": 4, "x": "x" * 200_000}
+    large = {"n": 4, "x": "x" * 300_000}
     assert (await api.patch(dag_id, "gate", ["Approve"], large)).status_code == 413
     assert (await api.approve(dag_id, "gate", data=large)).status_code == 413
     path = f"/handoff/v1/dags/{dag_id}/runs/run/approve/gate"
@@ -339,6 +340,28 @@ async def test_a_body_above_the_cap_is_413(api, dag_id):
     headers = {"content-type": "application/json"}
     streamed = await api.call("POST", path, content=chunks(), headers=headers)
     assert streamed.status_code == 413
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_form_below_the_cap_is_taken_however_it_is_encoded(api, dag_id, door):
+    """Most clients write letters beyond ASCII as escapes, three times as long as what is counted."""
+    note = FormField("note", {"type": "string"})
+    rows.add_task(dag_id, "run", "gate", asked=rows.question(form={"note": note}))
+    text, comment = "ж" * 32_000, "😀" * 4_000
+    paths = {
+        "airflow": f"/api/v2/dags/{dag_id}/dagRuns/run/taskInstances/gate/-1/hitlDetails",
+        "approve": f"/handoff/v1/dags/{dag_id}/runs/run/approve/gate",
+    }
+    bodies = {
+        "airflow": {"chosen_options": ["Approve"], "params_input": {"note": text, "comment": comment}},
+        "approve": {"approved": True, "data": {"note": text}, "comment": comment},
+    }
+    body = json.dumps(bodies[door])
+    assert body.isascii()
+    method = "PATCH" if door == "airflow" else "POST"
+    headers = {"content-type": "application/json"}
+    response = await api.call(method, paths[door], content=body, headers=headers)
+    assert response.status_code == 200, response.text[:300]
 
 
 async def test_other_operators_answers_pass_as_they_are(api, dag_id):
