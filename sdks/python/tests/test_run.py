@@ -310,6 +310,15 @@ class Requests(unittest.TestCase):
         run = run_program(startup("raises_in_the_task"), script)
         self.assertEqual(run.of("SetXCom")[0]["value"], ["VARIABLE_NOT_FOUND", 404])
 
+    def test_any_error_beside_the_body_is_a_refusal(self):
+        """A third element that is no ErrorResponse is one all the same."""
+        for said in ("no", {"error": "NO"}, [1]):
+            refusal = Refuse("")
+            refusal.body = said
+            run = run_program(startup("numbers"), {"SetXCom": refusal})
+            self.assertEqual(run.last["state"], "failed")
+            self.assertIn("SetXCom was refused", str(run.logs))
+
     def test_value_that_is_not_json_is_never_sent(self):
         """A value that Airflow would never answer is refused here, with the place of the trouble."""
         run = run_program(startup("not_json"))

@@ -77,14 +77,17 @@ impl Client {
     /// [`Error::Refused`] where the supervisor says no, [`Error::Lost`] where it has gone.
     pub fn request<R: Request>(&self, request: &R) -> Result<Value, Error> {
         let frame = self.exchange(Value::from_json(request)?)?;
-        for refusal in [&frame.error, &frame.body] {
-            if refusal.get("type").and_then(Value::as_str) == Some("ErrorResponse") {
-                let code = refusal.get("error").and_then(Value::as_str).unwrap_or("GENERIC_ERROR");
-                let detail = refusal.get("detail").cloned().unwrap_or_default();
-                return Err(Error::Refused { request: R::TYPE, code: code.to_owned(), detail });
-            }
-        }
-        Ok(frame.body)
+        let refusal = match frame.body.get("type").and_then(Value::as_str) {
+            _ if !frame.error.is_nil() => &frame.error,
+            Some("ErrorResponse") => &frame.body,
+            _ => return Ok(frame.body),
+        };
+        let code = refusal.get("error").and_then(Value::as_str).unwrap_or("GENERIC_ERROR").to_owned();
+        let detail = match refusal {
+            Value::Map(_) => refusal.get("detail").cloned().unwrap_or_default(),
+            other => other.clone(),
+        };
+        Err(Error::Refused { request: R::TYPE, code, detail })
     }
 
     /// Send a request and read its reply as a message type.

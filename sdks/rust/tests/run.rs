@@ -417,6 +417,14 @@ fn a_refused_end_is_an_exit_code() {
 }
 
 #[test]
+fn any_error_beside_the_body_is_a_refusal() {
+    for refusal in [json!("no"), json!({"error": "NO"}), json!([1])] {
+        let run = run(plain("numbers"), script(json!({"SetXCom": {"$refuse": refusal}})), 1, &[]);
+        assert_eq!(run.last()["state"], "failed", "{refusal}");
+    }
+}
+
+#[test]
 fn the_manifest_names_the_tasks() {
     let output = Command::new(program()).arg("--airflow-metadata").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -75,9 +75,11 @@ class HumanTimeout(SdkError):
     """Nobody answered in time and the question has no defaults."""
 
 
-def refusal(body: dict[str, Any], request: str) -> SupervisorError:
-    """Return the exception for an ``ErrorResponse``."""
-    code = body.get("error") or "GENERIC_ERROR"
+def refusal(body: Any, request: str) -> SupervisorError:
+    """Return the exception for an ``ErrorResponse``, or for whatever else came in its place."""
+    if not isinstance(body, dict):
+        body = {"detail": {"message": str(body)}}
+    code = str(body.get("error") or "GENERIC_ERROR")
     kind = SupervisorError
     if code.endswith("_NOT_FOUND"):
         kind = NotFound
