@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_handoff.client.calls import Call, Operation, ask
+from airflow_handoff.client.calls import Call, Operation, ask, part
 from airflow_handoff.client.errors import RequestNotFound
 from airflow_handoff.client.reference import RequestRef
 
@@ -45,8 +45,8 @@ def read(
                 "installed in the api-server's environment",
                 status=404,
             ) from None
-        entries += [_named(entry) for entry in page["entries"]]
-        offset = page["next_offset"]
+        entries += [_named(entry) for entry in part(page, "entries", list)]
+        offset = page.get("next_offset")
     return entries
 
 

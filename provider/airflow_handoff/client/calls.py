@@ -117,10 +117,33 @@ def error_of(reply: Reply, call: Call) -> ClientError:
     return kind(detail, status=reply.status, body=reply.body)
 
 
+def part(body: Mapping[str, Any], name: str, kind: type) -> Any:
+    """Return one member of a reply.
+
+    :raises ServerUnreachable: if it is missing or no *kind*: what answers is no Airflow that is known here.
+    """
+    value = body.get(name)
+    if not isinstance(value, kind):
+        raise ServerUnreachable(
+            f"the reply has no {name}: is the URL the api-server's, and airflow-provider-handoff up to date?"
+        )
+    return value
+
+
+def _request(detail: Any) -> Request:
+    try:
+        return Request.from_detail(detail)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ServerUnreachable(
+            f"a request in the reply cannot be read ({type(error).__name__}: {error}): "
+            "is the URL the api-server's, and airflow-provider-handoff up to date?"
+        ) from None
+
+
 def _detail(body: Any) -> str:
     if not isinstance(body, Mapping):
         return ""
-    detail = body.get("detail", "")
+    detail = body.get("detail") or ""
     if isinstance(detail, Mapping):
         reasons = detail.get("reasons")
         detail = "; ".join(map(str, reasons)) if reasons else detail.get("message", detail)
@@ -149,10 +172,10 @@ def list_requests(
         page = yield from ask(
             Call("GET", path, {"order_by": "created_at", **chosen, "limit": PAGE, "offset": offset})
         )
-        details = page["hitl_details"]
-        for request in map(Request.from_detail, details):
+        details: list[Any] = part(page, "hitl_details", list)
+        for request in map(_request, details):
             found.setdefault((*request.identity, request.ref), request)
-        total = page["total_entries"]
+        total: int = part(page, "total_entries", int)
         # What was answered between two pages moved the rest forward: this page began as much too late.
         late, before = max(0, before - total), total
         offset += -min(late, offset) if late else len(details)
@@ -179,7 +202,7 @@ def show(ref: RequestRef, try_number: int | None = None) -> Operation[Request]:
     :param try_number: an earlier attempt's question and answer (Airflow 3.2 and later).
     """
     path = ref.path if try_number is None else f"{ref.path}/tries/{try_number}"
-    return Request.from_detail((yield from ask(Call("GET", path))))
+    return _request((yield from ask(Call("GET", path))))
 
 
 def answer(
@@ -247,7 +270,7 @@ def trigger(dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | No
     if run_id is not None:
         payload["dag_run_id"] = run_id
     body = yield from ask(Call("POST", f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns", json=payload))
-    return str(body["dag_run_id"])
+    return str(part(body, "dag_run_id", str))
 
 
 def run_path(run_id: str, dag_id: str | None = None) -> str:
@@ -281,7 +304,7 @@ def wait(
     give_up = None if timeout is None else clock() + timeout
     while True:
         status = yield from run_status(run_id, dag_id)
-        state = status["status"]
+        state = part(status, "status", str)
         if state == "Completed":
             return status
         if state == "Failed":

@@ -39,7 +39,7 @@ class HandoffClient:
         timeout: float = TIMEOUT,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
+        self.base_url = _base(base_url)
         self._http = httpx.Client(headers=_headers(token), timeout=timeout, transport=transport)
 
     def __enter__(self) -> HandoffClient:
@@ -135,7 +135,7 @@ class AsyncHandoffClient:
         timeout: float = TIMEOUT,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
+        self.base_url = _base(base_url)
         self._http = httpx.AsyncClient(headers=_headers(token), timeout=timeout, transport=transport)
 
     async def __aenter__(self) -> AsyncHandoffClient:
@@ -222,6 +222,12 @@ def _ref(ref: RequestRef | str) -> RequestRef:
 
 def _options(options: str | list[str]) -> list[str]:
     return [options] if isinstance(options, str) else list(options)
+
+
+def _base(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise InvalidUse(f"the URL has to begin with http:// or https://, got {url!r}")
+    return url.rstrip("/")
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -274,6 +274,31 @@ def test_a_server_that_is_no_airflow_is_one_sentence(server: ScriptedServer) -> 
 
 
 @pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("/api/v2/dags/~/dagRuns/~/hitlDetails", ("pending",)),
+        (ANSWER, ("show", "expenses/run-1/review")),
+        ("/handoff/v1/audit", ("audit",)),
+    ],
+)
+def test_a_reply_of_another_shape_is_one_sentence(
+    server: ScriptedServer, path: str, command: tuple[str, ...]
+) -> None:
+    """Something else that speaks JSON answers, or an Airflow to come."""
+    server.script("GET", path, httpx.Response(200, json={"hello": "world"}))
+    result = run(*command)
+    assert result.exit_code == 7
+    assert "is the URL the api-server's" in result.stderr
+
+
+def test_an_address_without_its_scheme_is_told(server: ScriptedServer) -> None:
+    """The most common slip says how to write it."""
+    result = run("pending", "--url", "localhost:8080")
+    assert result.exit_code == 2
+    assert "begin with http://" in result.stderr
+
+
+@pytest.mark.parametrize(
     "extra",
     [("--set", "n=1e999"), ("--set", 'n="\\ud800"'), ("--token", "t\u00f6ken"), ("--comment", "\udcff")],
 )
