@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -118,7 +118,7 @@ def _option_reasons(question: Question, chosen: tuple[str, ...]) -> Iterator[str
         yield f"no option was chosen: choose from {_listed(question.options)}."
     unknown = [option for option in chosen if option not in question.options]
     if unknown:
-        yield f"{_listed(unknown)} was not offered: choose from {_listed(question.options)}."
+        yield f"{_few(unknown)} was not offered: choose from {_listed(question.options)}."
     if len(set(chosen)) < len(chosen):
         yield "an option was chosen twice: choose each at most once."
     elif len(chosen) > 1 and not question.multiple:
@@ -149,7 +149,7 @@ def _form_reasons(form: Mapping[str, FormField], fields: Mapping[str, Any]) -> I
     unknown = [name for name in fields if name not in form]
     if unknown:
         names = f"the fields are {_listed(form)}" if form else "this request has no form"
-        yield f"unknown field {_listed(unknown)}: {names}."
+        yield f"unknown field {_few(unknown)}: {names}."
     for name, field in form.items():
         if name in fields:
             yield from _value_reasons(field, fields[name])
@@ -178,6 +178,12 @@ def _value_reasons(field: FormField, value: Any) -> Iterator[str]:
 
 def _shortened(text: str, limit: int = 300) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def _few(names: Sequence[str], most: int = 10) -> str:
+    """List what a stranger sent: it is kept with the request, so it stays short."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(_shortened(repr(name), 100) for name in names[:most]) + more
 
 
 def _listed(names: Any) -> str:

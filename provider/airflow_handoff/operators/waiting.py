@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_handoff.compat import comms, standard
 from airflow_handoff.compat.park import execution_timeout_paused, park, unusable_answer
-from airflow_handoff.hitl.question import Answer, Question
+from airflow_handoff.hitl.question import Answer, Question, json_problems
 from airflow_handoff.hitl.state import HANDOFF_KEY, MAX_REFUSED, Refusal, RequestState
 from airflow_handoff.hitl.verdict import Accepted, Refused, judge, judge_defaults
 from airflow_handoff.operators import asking, outcomes
@@ -256,7 +256,8 @@ def _utcnow() -> datetime:
 def _refusal(answer: Answer, reasons: tuple[str, ...]) -> Refusal:
     return Refusal(
         reasons=reasons,
-        chosen_options=answer.chosen_options,
+        # Airflow 3.1 and 3.2 record any text; what cannot be stored again would fail the task.
+        chosen_options=tuple(text[:200] for text in answer.chosen_options[:20] if not json_problems(text)),
         respondent=answer.respondent,
         at=answer.responded_at,
     )

@@ -189,6 +189,15 @@ def test_what_the_schema_library_chokes_on_is_refused(schema: dict[str, Any], va
     assert reasons(judge(state(FormField("n", schema)), answer("a", n=value)))
 
 
+def test_a_refusal_stays_short_whatever_came_in() -> None:
+    """It is kept with the request and repeated in logs: twenty of them must not fill a database."""
+    many = {f"{number}{'x' * 300}": 1 for number in range(100)}
+    text = reasons(judge(state(), answer("y" * 100_000, *many, **many)))
+    assert "and 91 more" in text
+    assert "and 90 more" in text
+    assert len(text) < 5_000
+
+
 @pytest.mark.parametrize(
     "field",
     [

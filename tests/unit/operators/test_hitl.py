@@ -314,6 +314,15 @@ def test_case_reserved_keys_in_a_mapped_task_counts_its_own_index_only(driver: D
         assert len(again.handoff["refused"]) == count
 
 
+def test_an_option_that_no_database_takes_is_refused_like_another(driver: Driver) -> None:
+    """It is not kept with the refusal, which is stored."""
+    again = driver.answer(choose(), "a\0", "b" * 10_000)
+    assert again.state == PARKED
+    (refusal,) = again.handoff["refused"]
+    assert [len(option) for option in refusal["chosen_options"]] == [200]
+    assert "\0" not in str(driver.supervisor.xcoms)
+
+
 def test_a_trigger_that_crashed_is_still_a_fault(driver: Driver) -> None:
     """Only an unusable answer asks again."""
     task = choose()
