@@ -46,6 +46,17 @@ def park(
     operator.defer(trigger=trigger(), method_name=method_name, kwargs=kwargs)
 
 
+def settle_time() -> timedelta:
+    """Return how long a park must have stood before the task may go on: ``[handoff] settle_seconds``.
+
+    Until then the scheduler may not have seen the end of the process that parked, and would fail a task
+    that is queued again.
+    """
+    from airflow.configuration import conf
+
+    return timedelta(seconds=conf.getfloat("handoff", "settle_seconds", fallback=8.0))
+
+
 def unusable_answer(next_method: str, next_kwargs: Mapping[str, Any] | None) -> str | None:
     """Say what Airflow said of an answer that it could record but not hand over; ``None`` for other resumes.
 

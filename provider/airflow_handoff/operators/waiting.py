@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_handoff.compat import comms, standard
-from airflow_handoff.compat.park import execution_timeout_paused, park, unusable_answer
+from airflow_handoff.compat.park import execution_timeout_paused, park, settle_time, unusable_answer
 from airflow_handoff.hitl.question import Answer, Question, json_problems
 from airflow_handoff.hitl.state import HANDOFF_KEY, MAX_REFUSED, Refusal, RequestState
 from airflow_handoff.hitl.verdict import Accepted, Refused, judge, judge_defaults
@@ -84,6 +84,9 @@ class WaitingOperator(RequestOperator):
             assigned_users=users,
         )
         self._warn_if_stale(row, state.question)
+        now = _utcnow()
+        # A timeout that resumes the task before the park has settled would be as fatal as such an answer.
+        ends = None if state.deadline is None else max(state.deadline, now + settle_time())
 
         def trigger() -> BaseTrigger:
             from airflow_handoff.triggers.hitl import HITLTrigger
@@ -94,7 +97,7 @@ class WaitingOperator(RequestOperator):
                 params=self.serialized_params,
                 defaults=None if row_defaults is None else list(row_defaults),
                 multiple=state.question.multiple,
-                timeout_datetime=state.deadline,
+                timeout_datetime=ends,
             )
 
         park(
@@ -102,7 +105,7 @@ class WaitingOperator(RequestOperator):
             trigger=trigger,
             method_name="execute_complete",
             kwargs=state.to_kwargs(),
-            timeout=None if state.deadline is None else max(state.deadline - _utcnow(), timedelta(0)),
+            timeout=None if ends is None else ends - now,
         )
 
     def _warn_if_stale(self, row: Any, question: Question) -> None:

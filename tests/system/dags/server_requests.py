@@ -49,7 +49,7 @@ with DAG("server_expense", schedule=None, start_date=START):
 
 with DAG("server_timeout", schedule=None, start_date=START):
     ApprovalOperator(
-        task_id="manager", subject="Nobody answers", response_timeout=timedelta(seconds=12), retries=2
+        task_id="manager", subject="Nobody answers", response_timeout=timedelta(seconds=20), retries=2
     )
 
 with DAG("server_entry", schedule=None, start_date=START):

@@ -79,6 +79,12 @@ def test_the_response_timeout_may_be_written_in_several_ways(driver: Driver, val
     assert parked.timeout == pytest.approx(90, abs=20)
 
 
+def test_a_timeout_waits_until_the_park_has_settled(driver: Driver) -> None:
+    """A timeout of one second resumes no sooner than an answer may: earlier would fail the task."""
+    parked = driver.start(choose(response_timeout=timedelta(seconds=1)))
+    assert parked.timeout == pytest.approx(8, abs=0.5)
+
+
 def test_every_argument_that_says_what_is_asked_is_templated(driver: Driver) -> None:
     """The question is read from the rendered arguments."""
     task = choose(
