@@ -119,7 +119,7 @@ fn everything(ctx: &Context) -> TaskResult<Found> {
     ctx.delete_variable("sdks_rust_old")?;
     let report = AssetRef::Name("sdks_rust_report");
     ctx.asset_state(report).set("seen", &BTreeMap::from([("rows", 3)]))?;
-    let events = ctx.asset_events(report, None)?;
+    let events = ctx.asset_events(report).get()?;
     let rows = events.iter().rev().take(1).filter_map(|event| event.extra.as_ref()?.get("rows").cloned());
     let old = ctx.variable_if_set("sdks_rust_old")?.unwrap_or_else(|| "gone".into());
     let extra = db.extra.unwrap_or_default().into();

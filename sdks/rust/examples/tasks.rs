@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use airflow_handoff_sdk::{
-    AssetRef, Context, Decision, Defer, Question, TaskError, TaskResult, Tasks, Value,
+    AssetRef, Context, Decision, Defer, Downstream, Emission, Field, Question, TaskError, TaskResult, Tasks,
+    Value,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +120,7 @@ fn everything(ctx: &Context) -> TaskResult<Value> {
         ("host", ctx.connection("db")?.host.unwrap_or_default().into()),
         ("state", ctx.state().get::<i64>("cursor")?.into_value()),
         ("asset_state", ctx.asset_state(AssetRef::Name("a")).get::<i64>("mark")?.into_value()),
-        ("events", Value::Int(ctx.asset_events(AssetRef::Name("a"), Some(1))?.len() as i64)),
+        ("events", Value::Int(ctx.asset_events(AssetRef::Name("a")).limit(1).get()?.len() as i64)),
     ]);
     ctx.set_variable("v", "text", None)?;
     ctx.delete_variable("old")?;
@@ -130,7 +131,8 @@ fn everything(ctx: &Context) -> TaskResult<Value> {
     ctx.emit(AssetRef::Name("a"), &BTreeMap::from([("rows", 3)]))?;
     ctx.mask_secret("hunter2")?;
     ctx.set_map_index_label("label")?;
-    ctx.skip_downstream(&["down"])?;
+    ctx.skip_downstream(["down"])?;
+    ctx.skip_downstream([Downstream::from("down"), ("mapped", 2).into()])?;
     ctx.push("more", &BTreeMap::from([("x", 1)]))?;
     Ok(found)
 }
@@ -143,6 +145,32 @@ impl IntoValue for Option<i64> {
     fn into_value(self) -> Value {
         self.map_or(Value::Nil, Value::Int)
     }
+}
+
+fn assets(ctx: &Context) -> TaskResult<(usize, usize)> {
+    let (since, until) = (UNIX_EPOCH + Duration::from_secs(60), UNIX_EPOCH + Duration::from_millis(90_500));
+    let window = ctx.asset_events(AssetRef::Uri("s3://bucket/a")).after(since).before(until).get()?;
+    let through = ctx.alias_events("every").limit(2).newest_first().get()?;
+    for asset in [AssetRef::Name("a"), AssetRef::Uri("s3://bucket/a")] {
+        ctx.asset_state(asset).clear()?;
+    }
+    let rows = BTreeMap::from([("rows", 3)]);
+    ctx.emit_event(Emission::of(AssetRef::Name("a")).partition_key("2026-11"))?;
+    ctx.emit_event(Emission::of(AssetRef::Uri("s3://bucket/a")).alias("every").extra(&rows))?;
+    Ok((window.len(), through.len()))
+}
+
+fn moments(ctx: &Context) -> TaskResult<(String, Vec<i64>)> {
+    Ok((ctx.xcom("when").get()?.unwrap_or_default(), ctx.xcom("pair").get()?.unwrap_or_default()))
+}
+
+fn asks_a_form(ctx: &Context) -> TaskResult<Option<u64>> {
+    let amount = BTreeMap::from([("type", "integer")]);
+    let amount = Field::new().value(&5).schema(&amount).description("in **euros**");
+    let answer =
+        ctx.ask_human(Question::new("How much?").form("amount", amount).form("why", Field::new()))?;
+    let since = answer.responded_at.map(|moment| moment.duration_since(UNIX_EPOCH));
+    Ok(since.transpose()?.map(|since| since.as_secs()))
 }
 
 fn not_json(_: &Context) -> TaskResult<f64> {
@@ -199,6 +227,9 @@ fn main() -> ExitCode {
         .task("dag", "asks", asks)
         .task("dag", "typed", typed)
         .task("dag", "everything", everything)
+        .task("dag", "assets", assets)
+        .task("dag", "moments", moments)
+        .task("dag", "asks_a_form", asks_a_form)
         .task("dag", "not_json", not_json)
         .task("dag", "many_threads", many_threads)
         .task("dag", "logs", logs)

@@ -36,7 +36,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Turn a refusal for want of the thing into `None`.
-fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -268,64 +268,6 @@ impl Context {
         TaskStore(self)
     }
 
-    /// Values kept with an asset that the task declares as inlet or outlet.
-    pub fn asset_state<'a>(&'a self, asset: AssetRef<'a>) -> AssetStore<'a> {
-        AssetStore(self, asset)
-    }
-
-    /// Return an asset as Airflow knows it.
-    ///
-    /// # Errors
-    /// One that [`Error::is_not_found`] where it does not.
-    pub fn asset(&self, asset: AssetRef<'_>) -> Result<AssetResult, Error> {
-        match asset {
-            AssetRef::Name(name) => self.client.ask(&GetAssetByName { name: name.into() }),
-            AssetRef::Uri(uri) => self.client.ask(&GetAssetByUri { uri: uri.into() }),
-        }
-    }
-
-    /// Record an event of an asset; it is made when the task succeeds.
-    ///
-    /// The asset is looked up first: an event under a URI that differs by one character would be lost
-    /// without a word.
-    ///
-    /// # Errors
-    /// One that [`Error::is_not_found`] where Airflow does not know the asset.
-    pub fn emit(&self, asset: AssetRef<'_>, extra: &impl Serialize) -> Result<(), Error> {
-        let found = self.asset(asset)?;
-        let extra = match Value::from_json(extra)? {
-            Value::Nil => Value::Map(Vec::new()),
-            extra => extra,
-        };
-        let key = [("name", Value::from(found.name.as_str())), ("uri", found.uri.as_str().into())];
-        let event = Map::from([("dest_asset_key".into(), key.into()), ("extra".into(), extra)]);
-        let profile = AssetProfile { name: Some(found.name), uri: Some(found.uri), type_: "Asset".into() };
-        let mut emitted = self.emitted();
-        if !emitted.outlets.contains(&profile) {
-            emitted.outlets.push(profile);
-        }
-        emitted.events.push(event);
-        Ok(())
-    }
-
-    /// Return the events of an asset, oldest first, at most `limit`.
-    ///
-    /// # Errors
-    /// Those of [`Client::request`].
-    pub fn asset_events(
-        &self,
-        asset: AssetRef<'_>,
-        limit: Option<i64>,
-    ) -> Result<Vec<AssetEventResponse>, Error> {
-        let (name, uri) = match asset {
-            AssetRef::Name(name) => (Some(name.to_owned()), None),
-            AssetRef::Uri(uri) => (None, Some(uri.to_owned())),
-        };
-        let request = GetAssetEventByAsset { name, uri, limit, ..Default::default() };
-        let found: AssetEventsResult = self.client.ask(&request)?;
-        Ok(found.asset_events)
-    }
-
     /// Have a value hidden in the task log from now on.
     ///
     /// # Errors
@@ -343,12 +285,15 @@ impl Context {
         self.client.request(&SetRenderedMapIndex { rendered_map_index: label.into() }).map(drop)
     }
 
-    /// Skip downstream tasks.
+    /// Skip downstream tasks, each given as an id or as `(id, map_index)`.
     ///
     /// # Errors
     /// Those of [`Client::request`].
-    pub fn skip_downstream(&self, tasks: &[&str]) -> Result<(), Error> {
-        let tasks = tasks.iter().map(|task| Value::from(*task)).collect();
+    pub fn skip_downstream<T: Into<Downstream>>(
+        &self,
+        tasks: impl IntoIterator<Item = T>,
+    ) -> Result<(), Error> {
+        let tasks = tasks.into_iter().map(|task| task.into().0).collect();
         self.client.request(&SkipDownstreamTasks { tasks }).map(drop)
     }
 
@@ -376,13 +321,20 @@ impl Context {
     }
 }
 
-/// An asset, by its name or its exact URI.
-#[derive(Debug, Clone, Copy)]
-pub enum AssetRef<'a> {
-    /// By name.
-    Name(&'a str),
-    /// By URI, as Airflow normalizes it.
-    Uri(&'a str),
+/// A downstream task, or one instance of a mapped one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Downstream(Value);
+
+impl From<&str> for Downstream {
+    fn from(task_id: &str) -> Self {
+        Downstream(task_id.into())
+    }
+}
+
+impl From<(&str, i64)> for Downstream {
+    fn from((task_id, map_index): (&str, i64)) -> Self {
+        Downstream(Value::Array(vec![task_id.into(), map_index.into()]))
+    }
 }
 
 /// Selects XComs; ends in [`get`](XCom::get) or [`all`](XCom::all).
@@ -439,7 +391,7 @@ impl<'a> XCom<'a> {
         if found.value.is_nil() {
             return Ok(None);
         }
-        found.value.into_type().map(Some)
+        found.value.revived().into_type().map(Some)
     }
 
     /// Return the values of every instance of a mapped task, in their order.
@@ -455,7 +407,7 @@ impl<'a> XCom<'a> {
             ..Default::default()
         };
         let found: XComSequenceSliceResult = self.context.client.ask(&request)?;
-        found.root.into_iter().map(Value::into_type).collect()
+        found.root.into_iter().map(|value| value.revived().into_type()).collect()
     }
 }
 
@@ -502,51 +454,5 @@ impl TaskStore<'_> {
     /// Those of [`Client::request`].
     pub fn clear(&self) -> Result<(), Error> {
         self.0.client.request(&ClearTaskStateStore { ti_id: self.0.ti_id().into() }).map(drop)
-    }
-}
-
-/// Values kept with an asset.
-pub struct AssetStore<'a>(&'a Context, AssetRef<'a>);
-
-impl AssetStore<'_> {
-    /// Return a value, `None` where there is none.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`] where it is of another type, and those of [`Client::request`].
-    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
-        let (client, key) = (&self.0.client, key.to_owned());
-        let found: Option<AssetStateStoreResult> = optional(match self.1 {
-            AssetRef::Name(name) => client.ask(&GetAssetStateStoreByName { name: name.into(), key }),
-            AssetRef::Uri(uri) => client.ask(&GetAssetStateStoreByUri { uri: uri.into(), key }),
-        })?;
-        found.map(|found| found.value.into_type()).transpose()
-    }
-
-    /// Keep a JSON value.
-    ///
-    /// # Errors
-    /// [`Error::NotJson`] where it is not JSON, and those of [`Client::request`].
-    pub fn set(&self, key: &str, value: &impl Serialize) -> Result<(), Error> {
-        let (client, key, value) = (&self.0.client, key.to_owned(), Value::from_json(value)?);
-        match self.1 {
-            AssetRef::Name(name) => {
-                client.request(&SetAssetStateStoreByName { name: name.into(), key, value })
-            }
-            AssetRef::Uri(uri) => client.request(&SetAssetStateStoreByUri { uri: uri.into(), key, value }),
-        }
-        .map(drop)
-    }
-
-    /// Remove a value.
-    ///
-    /// # Errors
-    /// Those of [`Client::request`].
-    pub fn delete(&self, key: &str) -> Result<(), Error> {
-        let (client, key) = (&self.0.client, key.to_owned());
-        match self.1 {
-            AssetRef::Name(name) => client.request(&DeleteAssetStateStoreByName { name: name.into(), key }),
-            AssetRef::Uri(uri) => client.request(&DeleteAssetStateStoreByUri { uri: uri.into(), key }),
-        }
-        .map(drop)
     }
 }

@@ -109,8 +109,8 @@ fn call(context: &Context, task: &Task) -> TaskResult<Value> {
     match context.resumed() {
         None | Some((ASKED, _)) => body(context, Arguments { entries: bound(context)?, strict: true }),
         Some((name, kwargs)) => {
-            let entries = match kwargs {
-                Value::Map(entries) => entries.clone(),
+            let entries = match kwargs.clone().revived() {
+                Value::Map(entries) => entries,
                 _ => Vec::new(),
             };
             let Some(resume) = task.resumes.get(name) else { return Err(no_resume(name, kwargs, task)) };

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -64,11 +64,15 @@ impl Question {
     }
 
     /// Add a field to the form, with the value that it begins with.
-    pub fn field(mut self, name: impl Into<String>, value: &impl Serialize) -> Question {
-        match Value::from_json(value) {
-            Ok(value) => {
-                let empty = Value::Map(Vec::new());
-                let field = [("value", value), ("description", Value::Nil), ("schema", empty)];
+    pub fn field(self, name: impl Into<String>, value: &impl Serialize) -> Question {
+        self.form(name, Field::new().value(value))
+    }
+
+    /// Add a field with a schema or a description to the form.
+    pub fn form(mut self, name: impl Into<String>, field: Field) -> Question {
+        match field.built {
+            Ok([value, description, schema]) => {
+                let field = [("value", value), ("description", description), ("schema", schema)];
                 self.detail.params.get_or_insert_with(BTreeMap::new).insert(name.into(), field.into());
             }
             Err(error) => self.problem = Some(error),
@@ -90,6 +94,49 @@ impl Question {
     }
 }
 
+/// A field of a question's form.
+#[derive(Debug, Clone)]
+pub struct Field {
+    built: Result<[Value; 3], Error>,
+}
+
+impl Default for Field {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Field {
+    /// A field for any value, which begins empty.
+    pub fn new() -> Field {
+        Field { built: Ok([Value::Nil, Value::Nil, Value::Map(Vec::new())]) }
+    }
+
+    /// Set the value that it begins with.
+    pub fn value(self, value: &impl Serialize) -> Field {
+        self.set(0, Value::from_json(value))
+    }
+
+    /// Set the text beside it; Markdown.
+    pub fn description(self, description: impl Into<String>) -> Field {
+        self.set(1, Ok(Value::Str(description.into())))
+    }
+
+    /// Set the JSON schema that the answer must fit; a mapping.
+    pub fn schema(self, schema: &impl Serialize) -> Field {
+        self.set(2, Value::from_json(schema))
+    }
+
+    fn set(mut self, part: usize, value: Result<Value, Error>) -> Field {
+        match (&mut self.built, value) {
+            (Ok(parts), Ok(value)) => parts[part] = value,
+            (Ok(_), Err(error)) => self.built = Err(error),
+            (Err(_), _) => {}
+        }
+        self
+    }
+}
+
 /// What a person answered, or the defaults where nobody did in time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -97,6 +144,8 @@ pub struct Answer {
     pub chosen_options: Vec<String>,
     /// The form's fields.
     pub params_input: Value,
+    /// When it was given; `None` for the defaults.
+    pub responded_at: Option<SystemTime>,
     /// Id and name of who answered.
     pub responded_by: Option<(String, String)>,
     /// Whether these are the defaults.
@@ -123,6 +172,7 @@ impl Answer {
         Ok(Answer {
             chosen_options: event.get("chosen_options").cloned().unwrap_or_default().into_type()?,
             params_input: event.get("params_input").cloned().unwrap_or_default(),
+            responded_at: event.get("responded_at").and_then(|moment| moment.clone().revived().as_moment()),
             responded_by: part("id").zip(part("name")),
             timedout: event.get("timedout") == Some(&Value::Bool(true)),
         })

@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 mod args;
+mod assets;
 pub mod bundle;
 mod client;
 mod context;
@@ -31,16 +32,18 @@ pub mod logs;
 #[rustfmt::skip]
 pub mod messages;
 mod outcome;
+mod revive;
 mod ser;
 mod sha256;
 mod tasks;
 mod time;
 pub mod value;
 
+pub use assets::{AssetEvents, AssetRef, AssetStore, Emission};
 pub use client::Client;
-pub use context::{AssetRef, AssetStore, Context, TaskStore, XCom};
+pub use context::{Context, Downstream, TaskStore, XCom};
 pub use error::Error;
-pub use human::{Answer, Question};
+pub use human::{Answer, Field, Question};
 pub use outcome::{Decision, Defer, HumanTimeout, TaskError, TaskResult};
 pub use tasks::{Handler, Tasks};
 pub use value::Value;

@@ -109,8 +109,12 @@ impl Tasks {
     /// Register what runs when a deferral of a task ends; its argument `event` is what the trigger said.
     ///
     /// A function for `__fail__` gets `error` where the trigger failed; without it the try fails.
+    ///
+    /// # Panics
+    /// Where the task resumes in that name already.
     pub fn resume<K>(mut self, dag_id: &str, task_id: &str, name: &str, body: impl Handler<K>) -> Tasks {
-        self.entry(dag_id, task_id).resumes.insert(name.to_owned(), body.into_body().0);
+        let before = self.entry(dag_id, task_id).resumes.insert(name.to_owned(), body.into_body().0);
+        assert!(before.is_none(), "{dag_id}.{task_id} resumes in {name:?} twice");
         self
     }
 
@@ -158,5 +162,33 @@ impl Tasks {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nothing(_: &Context) -> TaskResult<()> {
+        Ok(())
+    }
+
+    #[test]
+    fn the_same_name_resumes_different_tasks() {
+        let tasks =
+            Tasks::new().resume("dag", "one", "woken", nothing).resume("dag", "two", "woken", nothing);
+        assert_eq!(tasks.tasks.len(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "dag.one resumes in \"woken\" twice")]
+    fn a_second_function_for_a_resume_name_is_an_error() {
+        let _ = Tasks::new().resume("dag", "one", "woken", nothing).resume("dag", "one", "woken", nothing);
+    }
+
+    #[test]
+    #[should_panic(expected = "two functions for the task dag.one")]
+    fn a_second_function_for_a_task_is_an_error() {
+        let _ = Tasks::new().task("dag", "one", nothing).task("dag", "one", nothing);
     }
 }

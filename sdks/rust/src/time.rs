@@ -29,6 +29,18 @@ pub(crate) fn from_now(delay: Duration) -> String {
     rfc3339(since.as_secs() as i64, since.subsec_nanos())
 }
 
+/// Return a moment as RFC 3339 text.
+pub(crate) fn text(moment: SystemTime) -> String {
+    match moment.duration_since(UNIX_EPOCH) {
+        Ok(since) => rfc3339(since.as_secs() as i64, since.subsec_nanos()),
+        Err(error) => {
+            let before = error.duration().as_nanos() as i128;
+            let nanos = (-before).rem_euclid(1_000_000_000);
+            rfc3339((-before).div_euclid(1_000_000_000) as i64, nanos as u32)
+        }
+    }
+}
+
 /// Return the present moment as RFC 3339 text.
 pub(crate) fn now() -> String {
     from_now(Duration::ZERO)
@@ -49,6 +61,12 @@ mod tests {
         assert_eq!(rfc3339(1_796_033_109, 250_000_000), "2026-11-30T10:05:09.250000+00:00");
         assert_eq!(rfc3339(951_782_400, 0), "2000-02-29T00:00:00.000000+00:00");
         assert_eq!(rfc3339(-1, 0), "1969-12-31T23:59:59.000000+00:00");
+    }
+
+    #[test]
+    fn moments_of_the_system_have_their_text() {
+        assert_eq!(text(UNIX_EPOCH + Duration::from_millis(1500)), "1970-01-01T00:00:01.500000+00:00");
+        assert_eq!(text(UNIX_EPOCH - Duration::from_millis(500)), "1969-12-31T23:59:59.500000+00:00");
     }
 
     #[test]

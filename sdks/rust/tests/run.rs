@@ -354,6 +354,79 @@ fn everything_that_can_be_asked() {
     assert_eq!(last["task_outlets"], json!([{"name": "a", "uri": "s3://bucket/a", "type": "Asset"}]));
     assert_eq!(last["outlet_events"], json!([{"dest_asset_key": key, "extra": {"rows": 3}}]));
     assert_eq!(last["rendered_map_index"], "label");
+    let skipped: Vec<&Json> = run.of("SkipDownstreamTasks").iter().map(|body| &body["tasks"]).collect();
+    assert_eq!(skipped, [&json!(["down"]), &json!(["down", ["mapped", 2]])]);
+}
+
+#[test]
+fn assets_are_selected_cleared_and_emitted() {
+    let asset = json!({"type": "AssetResult", "name": "a", "uri": "s3://bucket/a", "group": "asset"});
+    let replies = script(json!({
+        "GetAssetEventByAsset": {"type": "AssetEventsResult", "asset_events": []},
+        "GetAssetEventByAssetAlias": {"type": "AssetEventsResult", "asset_events": []},
+        "GetAssetByName": asset, "GetAssetByUri": asset,
+    }));
+    let run = run(plain("assets"), replies, 1, &[]);
+    let window = json!({"type": "GetAssetEventByAsset", "name": null, "uri": "s3://bucket/a", "ascending": true,
+        "after": "1970-01-01T00:01:00.000000+00:00", "before": "1970-01-01T00:01:30.500000+00:00"});
+    assert_eq!(run.of("GetAssetEventByAsset"), [&window]);
+    let alias =
+        json!({"type": "GetAssetEventByAssetAlias", "alias_name": "every", "limit": 2, "ascending": false});
+    assert_eq!(run.of("GetAssetEventByAssetAlias"), [&alias]);
+    assert_eq!(run.of("ClearAssetStateStoreByName")[0]["name"], "a");
+    assert_eq!(run.of("ClearAssetStateStoreByUri")[0]["uri"], "s3://bucket/a");
+    let key = json!({"name": "a", "uri": "s3://bucket/a"});
+    let emitted = json!([
+        {"dest_asset_key": key, "extra": {}, "partition_key": "2026-11"},
+        {"dest_asset_key": key, "extra": {"rows": 3}, "source_alias_name": "every", "dest_asset_extra": {}},
+    ]);
+    assert_eq!(run.last()["outlet_events"], emitted);
+    let outlets = &run.last()["task_outlets"];
+    assert_eq!((&outlets[0]["type"], &outlets[1]["type"]), (&json!("Asset"), &json!("AssetAlias")));
+    assert_eq!((&outlets[1]["name"], outlets[1]["uri"].is_null()), (&json!("every"), true));
+}
+
+fn moment(timestamp: f64) -> Json {
+    json!({"__classname__": "pendulum.datetime.DateTime", "__version__": 2,
+        "__data__": {"timestamp": timestamp, "tz": ["UTC", "pendulum.tz.timezone.Timezone", 1, true]}})
+}
+
+#[test]
+fn xcoms_of_airflows_own_serialization_are_restored() {
+    let mut replies = Script::new();
+    let pair = json!({"__classname__": "builtins.tuple", "__version__": 1, "__data__": [1, 2]});
+    let xcom = move |body: &Json| {
+        let value = if body["task_id"] == "when" { moment(1_796_033_109.25) } else { pair.clone() };
+        json!({"type": "XComResult", "key": "return_value", "value": value})
+    };
+    replies.insert("GetXCom", Box::new(xcom));
+    let run = run(plain("moments"), replies, 1, &[]);
+    assert_eq!(run.of("SetXCom")[0]["value"], json!(["2026-11-30T10:05:09.250000+00:00", [1, 2]]));
+}
+
+#[test]
+fn a_moment_in_the_event_is_restored_for_the_resuming_function() {
+    let server = json!({"next_method": "woken", "next_kwargs": {"a": 1, "event": moment(0.0)}});
+    let run = simple(startup("defers", json!({}), server));
+    assert_eq!(run.of("SetXCom")[0]["value"], json!(["1970-01-01T00:00:00.000000+00:00", 1, 1]));
+}
+
+#[test]
+fn a_form_has_schemas_and_an_answer_its_moment() {
+    let parked = simple(plain("asks_a_form"));
+    let form = json!({
+        "amount": {"value": 5, "description": "in **euros**", "schema": {"type": "integer"}},
+        "why": {"value": null, "description": null, "schema": {}},
+    });
+    assert_eq!(parked.frames[0][1]["params"], form);
+    for (given, expected) in [(moment(1_796_033_109.25), json!(1_796_033_109)), (Json::Null, Json::Null)] {
+        let mut kwargs = parked.last()["next_kwargs"].clone();
+        kwargs["event"] = json!({"chosen_options": ["OK"], "params_input": {}, "responded_at": given});
+        let server = json!({"next_method": parked.last()["next_method"], "next_kwargs": kwargs});
+        let run = simple(startup("asks_a_form", json!({}), server));
+        assert_eq!(run.of("SetXCom").first().map_or(Json::Null, |body| body["value"].clone()), expected);
+        assert_eq!(run.last()["type"], "SucceedTask");
+    }
 }
 
 #[test]
