@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
@@ -60,6 +61,43 @@ def test_the_wheel_of_the_provider_runs_tasks_without_the_checkout(tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "sdks_python" in yaml.safe_load(done.stdout)["dags"]
+
+
+@pytest.mark.skipif(not BUILDS, reason="wheels are built in the default environment only")
+def test_the_installed_wheel_starts_a_task(tmp_path, monkeypatch):
+    """pip puts the provider's wheel into a fresh environment, and a supervisor runs a task out of it."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    # Nothing is fetched: pip comes with Python, and the SDK has no dependencies.
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel]
+    done = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    source = "from airflow_handoff.sdk_path import python_sdk_path as path; print(path())"
+    found = subprocess.run([python, "-I", "-c", source], capture_output=True, text=True, check=True)
+    installed = found.stdout.strip()
+    assert Path(installed).is_relative_to((tmp_path / "venv").resolve())
+
+    monkeypatch.syspath_prepend(str(SDK / "src"))
+    supervisor = runpy.run_path(str(SDK / "tests" / "supervisor.py"))
+    tasks = tmp_path / "tasks.py"
+    tasks.write_text(
+        "import airflow_handoff_sdk\n"
+        "@airflow_handoff_sdk.task('dag')\n"
+        "def where(ctx):\n"
+        "    return [airflow_handoff_sdk.__file__, ctx.variables.get('v')]\n"
+    )
+    ran = supervisor["run_program"](
+        supervisor["startup"]("where"),
+        {"GetVariable": {"type": "VariableResult", "key": "v", "value": "text"}},
+        command=[str(python), "-m", "airflow_handoff_sdk.run", str(tasks)],
+        env={"PYTHONPATH": installed},
+    )
+    assert (ran.last["type"], ran.code) == ("SucceedTask", 0), ran.stderr
+    expected = Path(installed) / "airflow_handoff_sdk" / "__init__.py"
+    assert ran.of("SetXCom")[0]["value"] == [str(expected), "text"]
 
 
 @pytest.mark.skipif(not BUILDS, reason="packages are built in the default environment only")
