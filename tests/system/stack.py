@@ -48,6 +48,7 @@ class Stack(AirflowApi):
     :param database: ``sqlite``, or ``postgresql`` for a private server, or an SQLAlchemy URL of an empty
         database.
     :param executor: ``LocalExecutor`` or ``CeleryExecutor`` (with a private Redis).
+    :param queues: what the Celery worker listens on; a task of another queue waits for ever.
     :param env: extra environment for all components; wins over what the stack sets.
     :param users: user name to role of the simple auth manager (viewer, user, op, admin).
     :param home: folder for config, database and logs; a temporary one, removed at the end, where left out.
@@ -62,6 +63,7 @@ class Stack(AirflowApi):
         *,
         database: str = "sqlite",
         executor: str = "LocalExecutor",
+        queues: Sequence[str] = ("default",),
         env: Mapping[str, str] | None = None,
         users: Mapping[str, str] = USERS,
         home: Path | None = None,
@@ -73,6 +75,7 @@ class Stack(AirflowApi):
         self.dags_folders = [Path(folder).resolve() for folder in folders]
         self.database = database
         self.executor = executor
+        self.queues = tuple(queues)
         self.users = dict(users)
         self.passwords = {name: secrets.token_urlsafe(12) for name in users}
         self.plugins_folder = plugins_folder
@@ -147,7 +150,10 @@ class Stack(AirflowApi):
             "scheduler": [airflow, "scheduler", "--skip-serve-logs"],
             "dag-processor": [airflow, "dag-processor"],
             "triggerer": [airflow, "triggerer", "--skip-serve-logs"],
-            "worker": [airflow, "celery", "worker", "--skip-serve-logs", "--concurrency", "4"],
+            "worker": [
+                *(airflow, "celery", "worker", "--skip-serve-logs", "--concurrency", "4"),
+                *("--queues", ",".join(self.queues)),
+            ],
         }[name]
 
     def _environment(self) -> dict[str, str]:
