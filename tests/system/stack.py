@@ -48,7 +48,7 @@ class Stack(AirflowApi):
     :param database: ``sqlite``, or ``postgresql`` for a private server, or an SQLAlchemy URL of an empty
         database.
     :param executor: ``LocalExecutor`` or ``CeleryExecutor`` (with a private Redis).
-    :param queues: what the Celery worker listens on; a task of another queue waits for ever.
+    :param queues: what the Celery worker listens on; a task of another queue stays queued.
     :param env: extra environment for all components; wins over what the stack sets.
     :param users: user name to role of the simple auth manager (viewer, user, op, admin).
     :param home: folder for config, database and logs; a temporary one, removed at the end, where left out.
