@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -216,6 +217,19 @@ def test_no_input_harms_the_supervisor(tmp_path: Path, monkeypatch: pytest.Monke
     assert answered > INPUTS / 10
 
 
+def orphans(before: set[int]) -> list[psutil.Process]:
+    """Return the live processes below this one that are neither in *before* nor children of one there.
+
+    An Airflow that another test keeps running starts workers of its own at any time.
+    """
+    left = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if not before & {child.pid, child.ppid()} and child.status() != psutil.STATUS_ZOMBIE:
+                left.append(child)
+    return left
+
+
 @pytest.mark.parametrize("share", range(4))
 def test_no_program_outlives_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """Real programs send the same, with a child beside them: every task ends in a state, with its tree."""
@@ -235,5 +249,4 @@ def test_no_program_outlives_its_input(tmp_path: Path, monkeypatch: pytest.Monke
             kill_grace=0.2,
         )
         assert result.state is not None
-        left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before]
-        assert [c for c in left if c.status() != psutil.STATUS_ZOMBIE] == []
+        assert orphans(before) == []

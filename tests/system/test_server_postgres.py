@@ -27,7 +27,7 @@ class PathStack(Stack):
         return super()._environment()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def busy(airflow_version: str) -> Iterator[Stack]:
     """PostgreSQL, two api-server workers, a path in the address."""
     env = {"AIRFLOW__API__WORKERS": "2", "HANDOFF_TEST_MANY": str(MANY[airflow_version])}
