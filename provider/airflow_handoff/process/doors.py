@@ -8,7 +8,8 @@ import socket
 import time
 from dataclasses import dataclass
 
-from airflow_handoff.process.peers import Connection, address, owned_by_process, owned_by_tree
+from airflow_handoff.process.inodes import Connection
+from airflow_handoff.process.peers import address, owned_by_process, owned_by_tree
 
 NAMES = ("comm", "logs")
 #: Seconds between two looks at whose the waiting connections are.

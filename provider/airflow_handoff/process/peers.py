@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import socket
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
-
-class Address(NamedTuple):
-    """A host and a port, the host in its plain IPv4 form where it has one."""
-
-    host: str
-    port: int
-
-
-class Connection(NamedTuple):
-    """A TCP connection as its client sees it."""
-
-    local: Address
-    remote: Address
+from airflow_handoff.process.inodes import Address, Connection, links
 
 
 def address(value: Any) -> Address | None:
@@ -51,7 +37,7 @@ def address(value: Any) -> Address | None:
 
 def owned_by_process(pid: int, wanted: Set[Connection]) -> set[Connection]:
     """Return which of the wanted connections a process holds; a process that is gone holds none."""
-    inodes = _inodes(wanted)
+    inodes = links(wanted)
     return _held_by_psutil(pid, wanted) if inodes is None else _held(pid, inodes)
 
 
@@ -62,7 +48,7 @@ def owned_by_tree(root: int, wanted: Iterable[Connection]) -> set[Connection]:
     """
     missing = set(wanted)
     found: set[Connection] = set()
-    inodes = _inodes(missing)
+    inodes = links(missing)
     for pid in _below(root):
         if not missing:
             break
@@ -77,46 +63,6 @@ def _below(root: int) -> Iterator[int]:
         yield from (process.pid for process in psutil.Process(root).children(recursive=True))
     except (psutil.Error, OSError):
         return
-
-
-# -- Linux: the kernel's table is searched for the few wanted connections, which psutil would read as a whole
-
-
-def _inodes(wanted: Iterable[Connection]) -> Mapping[str, Connection] | None:
-    """Return the wanted connections by the link that a holder has to them; None where there is no /proc."""
-    try:
-        with open("/proc/net/tcp", "rb") as file:
-            table = file.read()
-        with open("/proc/net/tcp6", "rb") as file:
-            table6 = file.read()
-    except FileNotFoundError as error:
-        if error.filename == "/proc/net/tcp":
-            return None
-        table6 = b""
-    except OSError:
-        return None
-    found: dict[str, Connection] = {}
-    for connection in wanted:
-        try:
-            ends = [(_word(end.host), b"%04X" % end.port) for end in connection]
-        except OSError:  # not IPv4, so not one of ours
-            continue
-        for rows, prefix in ((table, b""), (table6, b"0000000000000000" + _mapped())):
-            at = rows.find(
-                b" %b:%b %b:%b " % tuple(part for word, port in ends for part in (prefix + word, port))
-            )
-            if at >= 0:
-                inode = rows[at : rows.find(b"\n", at)].split()[8].decode()
-                found[f"socket:[{inode}]"] = connection
-    return found
-
-
-def _word(host: str) -> bytes:
-    return b"%08X" % int.from_bytes(socket.inet_aton(host), sys.byteorder)
-
-
-def _mapped() -> bytes:
-    return b"%08X" % int.from_bytes(b"\0\0\xff\xff", sys.byteorder)
 
 
 def _held(pid: int, inodes: Mapping[str, Connection]) -> set[Connection]:

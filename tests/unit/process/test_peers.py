@@ -2,11 +2,13 @@
 
 import os
 import socket
+from collections.abc import Callable
 
 import pytest
 
-from airflow_handoff.process import peers
-from airflow_handoff.process.peers import Address, Connection, address, owned_by_process, owned_by_tree
+from airflow_handoff.process import inodes, peers
+from airflow_handoff.process.inodes import Address, Connection
+from airflow_handoff.process.peers import address, owned_by_process, owned_by_tree
 
 
 @pytest.mark.parametrize(
@@ -30,14 +32,32 @@ def test_what_is_not_an_address() -> None:
     assert address(("::zz", 1)) is None
 
 
-@pytest.mark.parametrize("portable", [False, True], ids=["proc", "psutil"])
+def by_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux's look-up, which must not fall back to the table."""
+    if not hasattr(socket, "AF_NETLINK"):
+        pytest.skip("only Linux looks connections up")
+    monkeypatch.setattr(inodes, "_in_table", lambda wanted: {})
+
+
+def by_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel without the look-up."""
+    monkeypatch.delattr(socket, "AF_NETLINK", raising=False)
+
+
+def by_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without /proc."""
+    monkeypatch.setattr(peers, "links", lambda wanted: None)
+
+
+@pytest.mark.parametrize("way", [by_look_up, by_table, by_psutil])
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_a_process_owns_its_connection(
-    family: socket.AddressFamily, portable: bool, monkeypatch: pytest.MonkeyPatch
+    family: socket.AddressFamily,
+    way: Callable[[pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The client end is found in the process that holds it, over IPv4 and over a dual-stack socket."""
-    if portable:
-        monkeypatch.setattr(peers, "_inodes", lambda wanted: None)
+    way(monkeypatch)
     with socket.socket() as door, socket.socket(family) as client:
         door.bind(("127.0.0.1", 0))
         door.listen()
@@ -58,3 +78,28 @@ def test_a_process_that_is_gone_owns_nothing() -> None:
     assert (
         owned_by_process(2**22 - 1, {Connection(Address("127.0.0.1", 1), Address("127.0.0.1", 2))}) == set()
     )
+
+
+def test_a_door_is_not_taken_for_the_connection_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the client is gone, the kernel finds whoever listens on its port, which is not the client."""
+    by_look_up(monkeypatch)
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        gone = Connection(Address(*door.getsockname()), Address("127.0.0.1", 1))
+        assert inodes.links({gone}) == {}
+
+
+def test_a_kernel_that_refuses_the_look_up_is_asked_for_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the look-up other than "no such connection" costs nothing but time."""
+
+    def refuse(kernel: socket.socket, connection: Connection) -> int:
+        raise PermissionError("no look-up in this sandbox")
+
+    monkeypatch.setattr(inodes, "_ask", refuse)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as door,
+        socket.create_connection(door.getsockname()) as client,
+    ):
+        wanted = Connection(Address(*client.getsockname()), Address(*door.getsockname()))
+        assert owned_by_process(os.getpid(), {wanted}) == {wanted}
