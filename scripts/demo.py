@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.system.foreign import NODE  # noqa: E402
+from tests.system.node import NODE  # noqa: E402
 from tests.system.rest import StackError  # noqa: E402
 from tests.system.stack import Stack  # noqa: E402
 

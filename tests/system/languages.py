@@ -14,9 +14,11 @@ import pytest
 
 from airflow_handoff.bundles.metadata import BundleMetadata, DagEntry, Sdk
 from airflow_handoff.bundles.readers import pack_executable
-from tests.system.foreign import CACHE, NODE, SOURCES
+from tests.system.foreign import CACHE, SOURCES
+from tests.system.node import NODE
 
 SCHEMA = "2026-06-16"
+GO_SDK = "github.com/apache/airflow/go-sdk"
 
 
 class Unavailable(Exception):
@@ -92,14 +94,16 @@ def build_java() -> None:
     """Compile a runtime of our own into a jar; the schema is in a second one, as with the published SDK."""
     work, root = fresh("java")
     run([tool("javac"), "-d", "classes", "Main.java"], work)
-    for name, line, content in (
-        ("tasks.jar", "Main-Class: Main", sorted((work / "classes").glob("*.class"))),
-        ("sdk.jar", f"Airflow-Supervisor-Schema-Version: {SCHEMA}", []),
-    ):
-        with zipfile.ZipFile(root / name, "w") as jar:
-            jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{line}\r\n\r\n")
-            for path in content:
-                jar.write(path, path.name)
+    write_jar(root / "tasks.jar", "Main-Class: Main", sorted((work / "classes").glob("*.class")))
+    write_jar(root / "sdk.jar", f"Airflow-Supervisor-Schema-Version: {SCHEMA}", [])
+
+
+def write_jar(path: Path, line: str, content: Sequence[Path]) -> None:
+    """Write a jar with one line of its own in the manifest."""
+    with zipfile.ZipFile(path, "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{line}\r\n\r\n")
+        for file in content:
+            jar.write(file, file.name)
 
 
 def build_go() -> None:
@@ -114,27 +118,36 @@ def build_go() -> None:
     pack_executable(work / "program", root / "language_go", metadata, (work / "main.go").read_bytes())
 
 
-def fetch_java_sdk() -> None:
-    """Fetch the published SDK from Maven Central."""
-    work = CACHE / "java" / "published"
-    work.mkdir(parents=True, exist_ok=True)
+def build_published_java() -> None:
+    """Fetch the SDK from Maven Central, compile tasks on it, and put both into the root as jars.
+
+    :raises NotPublished: where Maven Central does not serve it.
+    """
+    work, root = fresh("java_published")
     (work / "pom.xml").write_text(
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         "<groupId>org.example</groupId><artifactId>tasks</artifactId><version>1</version>"
         "<dependencies><dependency><groupId>org.apache.airflow</groupId><artifactId>airflow-sdk</artifactId>"
         "<version>1.0.0-beta1</version></dependency></dependencies></project>"
     )
-    repository = f"-Dmaven.repo.local={CACHE / 'java' / 'm2'}"
-    target = f"-DoutputDirectory={work / 'libs'}"
-    fetch([tool("mvn"), "-U", "-q", "-B", repository, "dependency:copy-dependencies", target], work)
+    repository = f"-Dmaven.repo.local={CACHE / 'java_published' / 'm2'}"
+    command = [tool("mvn"), "-U", "-q", "-B", repository, "dependency:copy-dependencies"]
+    fetch([*command, f"-DoutputDirectory={root}"], work)
+    run([tool("javac"), "-cp", root / "*", "-d", "classes", "Tasks.java"], work)
+    write_jar(root / "tasks.jar", "Main-Class: Tasks", sorted((work / "classes").glob("*.class")))
 
 
-def fetch_go_sdk() -> None:
-    """Fetch the published SDK through the Go module proxy."""
-    work = CACHE / "go" / "published"
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "go.mod").write_text("module example.org/published\n\ngo 1.21\n")
-    fetch([tool("go"), "get", "github.com/apache/airflow/go-sdk@latest"], work)
+def build_published_go() -> None:
+    """Fetch the SDK through the Go module proxy, and pack tasks on it with the SDK's own packer.
+
+    :raises NotPublished: where the proxy does not serve it.
+    """
+    work, root = fresh("go_published")
+    (work / "go.mod").write_text("module example.org/published\n\ngo 1.24\n")
+    fetch([tool("go"), "get", f"{GO_SDK}@latest"], work)
+    run([tool("go"), "get", "-tool", f"{GO_SDK}/cmd/airflow-go-pack"], work)
+    run([tool("go"), "mod", "tidy"], work)
+    run([tool("go"), "tool", "airflow-go-pack", "--output", root / "tasks", "."], work)
 
 
 def fetch(command: Sequence[str | Path], folder: Path) -> None:
@@ -149,16 +162,15 @@ def fetch(command: Sequence[str | Path], folder: Path) -> None:
 
 
 def published(step: Callable[[], None]) -> None:
-    """Say whether a registry serves a published SDK; a missing client of it fails in CI.
+    """Build on a published SDK; where its registry does not serve it, skip with the registry's words.
 
-    Neither answer is a fault of this project, and either can change over night, so the outcome is a skip
-    whose reason is the evidence.
+    That the registry refuses is no fault of this project and can change over night. Anything after it is: a
+    missing client of the registry fails in CI, and so does a program that does not build on what was served.
     """
     try:
         available(step)
     except NotPublished as refusal:
         pytest.skip(f"not to be had here: {refusal}")
-    pytest.skip(f"{step.__name__}: the registry serves it now; no Dag of it has been written yet")
 
 
 def available(step: Callable[[], None]) -> None:

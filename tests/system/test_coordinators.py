@@ -19,9 +19,9 @@ def gone(pid: int) -> bool:
         return True
 
 
-def children(run, try_number=1) -> list[int]:
+def children(run, try_number=1, task_id="linger") -> list[int]:
     """The processes that the lingering task has named in its log."""
-    found = re.search(r"children: ([\d ]+)\.", run.task_log("linger", try_number))
+    found = re.search(r"children: ([\d ]+)\.", run.task_log(task_id, try_number))
     return [int(pid) for pid in found[1].split()] if found else []
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.system.conftest import Run
+from tests.system.conftest import SETTLE, Run
 from tests.system.foreign import FOREIGN_ENV
 from tests.system.stack import ROOT, Stack
-from tests.system.test_coordinators import assert_gone, wait_for_children
+from tests.system.test_coordinators import assert_gone, children, wait_for_children
 
 DAG = "coordinators_celery"
 
@@ -17,18 +18,29 @@ pytestmark = [pytest.mark.versions("3.3"), pytest.mark.needs("postgresql", "redi
 
 
 @pytest.fixture(scope="module")
-def celery(airflow_version: str) -> Iterator[Run]:
-    """One run on PostgreSQL, Redis and one worker, which listens on the stub tasks' queue too."""
+def celery_stack(airflow_version: str) -> Iterator[Stack]:
+    """An Airflow on PostgreSQL and Redis with a triggerer and one worker, which hears the stub tasks' queues.
+
+    All Dags of the folder are there: what else has to be seen under Celery is tested in this module, so that
+    one Airflow serves for all of it.
+    """
     dags = ROOT / "tests" / "system" / "dags"
     with Stack(
         airflow_version,
         dags,
         database="postgresql",
         executor="CeleryExecutor",
-        queues=("default", "fixture"),
+        queues=("default", "fixture", "impatient"),
         env=FOREIGN_ENV,
     ) as running:
-        yield Run(running, DAG, running.trigger(DAG))
+        running.start("triggerer")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def celery(celery_stack: Stack) -> Run:
+    """The one run of the Dag, whose tasks all run and park together."""
+    return Run(celery_stack, DAG, celery_stack.trigger(DAG))
 
 
 def test_xcoms_go_both_ways_in_a_celery_worker(celery: Run) -> None:
@@ -49,6 +61,34 @@ def test_failures_are_retried_in_a_celery_worker(celery: Run) -> None:
         log = celery.task_log("silent", try_number)
         assert "ended without reporting a result (exit code 0)" in log, log
     assert celery.task_instance("silent")["try_number"] == 2
+
+
+def test_a_deferred_task_comes_back_in_a_celery_worker(celery: Run) -> None:
+    """The trigger's event reaches a new process of the same try, with what the first one kept."""
+    celery.wait_tasks({"defer": "success"})
+    assert celery.xcom("defer") == ["after_the_wait", [1, 2], True]
+    assert celery.task_instance("defer")["try_number"] == 1
+
+
+def test_a_timeout_ends_the_tree_in_a_celery_worker(celery: Run) -> None:
+    """A task that runs past its coordinator's limit is ended with its tree on every try, and says why."""
+    celery.wait_tasks({"late": "failed"})
+    assert celery.task_instance("late")["try_number"] == 2
+    for try_number in (1, 2):
+        assert "ran past its execution_timeout of 2 s" in celery.task_log("late", try_number)
+        pids = children(celery, try_number, "late")
+        assert len(pids) == 3
+        assert_gone(celery, pids)
+
+
+def test_a_persons_answer_reaches_a_celery_worker(celery: Run) -> None:
+    """The answer starts a new process, which gets it with what the first one kept."""
+    celery.wait_tasks({"question": "awaiting_input"})
+    time.sleep(SETTLE)  # an answer before the scheduler has seen the first process end can be fatal
+    answer = celery.answer("question", "yes")
+    assert answer.status_code == 200, answer.text
+    celery.wait_tasks({"question": "success"})
+    assert celery.xcom("question") == [3, ["yes"]]
 
 
 def test_marking_failed_ends_the_tree_in_a_celery_worker(celery: Run) -> None:

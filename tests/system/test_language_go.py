@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.system.languages import assert_language, available, build_go, fetch_go_sdk, published
+from tests.system.languages import assert_language, available, build_go, build_published_go, published
 
 pytestmark = pytest.mark.versions("3.3")
 
@@ -16,6 +16,8 @@ def test_go(stack):
     assert "printed by go" in logs["double"]
 
 
-def test_the_published_go_sdk():
-    """``github.com/apache/airflow/go-sdk``; what the module proxy said where it does not serve it."""
-    published(fetch_go_sdk)
+def test_the_published_go_sdk(stack):
+    """``github.com/apache/airflow/go-sdk``, or what the module proxy said in its place."""
+    published(build_published_go)
+    logs = assert_language(stack, "go_published")
+    assert "the first try never works" in logs["flaky"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.system.languages import assert_language, available, build_java, fetch_java_sdk, published
+from tests.system.languages import assert_language, available, build_java, build_published_java, published
 
 pytestmark = pytest.mark.versions("3.3")
 
@@ -16,6 +16,8 @@ def test_java(stack):
     assert "printed by the JVM" in logs["double"]
 
 
-def test_the_published_java_sdk():
+def test_the_published_java_sdk(stack):
     """``org.apache.airflow:airflow-sdk`` 1.0.0-beta1 of Maven Central, or what Maven said in its place."""
-    published(fetch_java_sdk)
+    published(build_published_java)
+    logs = assert_language(stack, "java_published")
+    assert "the first try never works" in logs["flaky"]

@@ -1,4 +1,4 @@
-"""One run for a Celery worker: XComs both ways, failures with a retry, a task that is to be stopped."""
+"""One run for a Celery worker: XComs both ways, retries, tasks that park, tasks that are to be stopped."""
 
 from __future__ import annotations
 
@@ -31,12 +31,24 @@ def coordinators_celery():
     @task.stub(queue="fixture")
     def linger(): ...
 
+    @task.stub(queue="fixture")
+    def defer(): ...
+
+    @task.stub(queue="fixture")
+    def question(): ...
+
+    @task.stub(task_id="late", queue="impatient", retries=1, retry_delay=timedelta(seconds=1))
+    def stays_too_long(): ...
+
     doubled = double()
     numbers() >> doubled
     total(doubled)
     retry()
     silent()
     linger()
+    defer()
+    question()
+    stays_too_long()
 
 
 coordinators_celery()

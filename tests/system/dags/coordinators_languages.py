@@ -33,3 +33,4 @@ def language_dag(language):
 
 
 node, java, go, python = (language_dag(name) for name in ("node", "java", "go", "python"))
+java_published, go_published = (language_dag(name) for name in ("java_published", "go_published"))
