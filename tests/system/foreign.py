@@ -51,6 +51,7 @@ _OURS = "airflow_handoff.coordinators"
 COORDINATORS = {
     "fixture": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0}},
     "impatient": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0, "execution_timeout": 2.0}},
+    "misspelt-class": {"classpath": f"{_OURS}.JavaCordinator", "kwargs": {}},
     "misspelt-keyword": {"classpath": _FIXTURE, "kwargs": {"execution_timout": 2.0}},
     "node": {
         "classpath": f"{_OURS}.NodeCoordinator",

@@ -131,7 +131,15 @@ def build_published_java() -> None:
         "<version>1.0.0-beta1</version></dependency></dependencies></project>"
     )
     repository = f"-Dmaven.repo.local={CACHE / 'java_published' / 'm2'}"
-    command = [tool("mvn"), "-U", "-q", "-B", repository, "dependency:copy-dependencies"]
+    command = [
+        tool("mvn"),
+        "-U",
+        "-q",
+        "-B",
+        "-Dstyle.color=never",
+        repository,
+        "dependency:copy-dependencies",
+    ]
     fetch([*command, f"-DoutputDirectory={root}"], work)
     run([tool("javac"), "-cp", root / "*", "-d", "classes", "Tasks.java"], work)
     write_jar(root / "tasks.jar", "Main-Class: Tasks", sorted((work / "classes").glob("*.class")))

@@ -80,6 +80,7 @@ def test_every_way_to_end(run, triggerer):
             "broken": "failed",
             "misspelt": "failed",
             "nowhere": "failed",
+            "unmade": "failed",
         }
     )
     assert run.xcom("retry") == 2
@@ -90,6 +91,7 @@ def test_every_way_to_end(run, triggerer):
     assert "broke the wire" in run.task_log("broken")
     assert "did you mean 'execution_timeout'?" in run.task_log("misspelt")
     assert "its queue 'fixtur' to a coordinator; did you mean 'fixture'?" in run.task_log("nowhere")
+    assert "did you mean 'airflow_handoff.coordinators.JavaCoordinator'?" in run.task_log("unmade")
 
 
 @pytest.mark.run("coordinators_linger", until={"linger": "running"}, settle=False)

@@ -26,7 +26,7 @@ class LazyApp:
 
 
 class QueueListener:
-    """Airflow's listener of task starts in the workers; what it does is loaded when a task starts."""
+    """Airflow's listener of tasks that run as Python or never start; it loads what it does when called."""
 
     def on_task_instance_running(self, task_instance: Any) -> None:
         """Let a foreign task that runs as Python say so."""
@@ -34,8 +34,15 @@ class QueueListener:
 
         speak_up(task_instance)
 
+    def on_task_instance_failed(self, task_instance: Any, error: Any) -> None:
+        """Let a foreign task that no coordinator took say so, from the scheduler."""
+        from airflow_handoff.compat.queues import speak_for
+
+        speak_for(task_instance, error)
+
     # What Airflow's marker of listener methods leaves on a function; the marker itself would import pluggy.
     on_task_instance_running.airflow_impl = {}  # type: ignore[attr-defined]  # noqa: RUF012
+    on_task_instance_failed.airflow_impl = {}  # type: ignore[attr-defined]  # noqa: RUF012
 
 
 class HandoffPlugin(AirflowPlugin):

@@ -39,6 +39,7 @@ def coordinators_states():
     stub("retry", retries=1, retry_delay=timedelta(seconds=1))
     stub("misspelt", queue="misspelt-keyword")
     stub("nowhere", queue="fixtur")
+    stub("unmade", queue="misspelt-class")
 
 
 @dag(schedule=None)

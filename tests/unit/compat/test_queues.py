@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import SimpleNamespace
+from typing import Any
 
 import pluggy
 import pytest
@@ -77,3 +78,95 @@ def test_the_plugin_brings_the_listener(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(queues, "speak_up", called.append)
     manager.hook.on_task_instance_running(previous_state=None, task_instance="ti")
     assert called == ["ti"]
+
+
+# -- a coordinator that cannot be made
+
+
+class Strict:
+    """A coordinator of somebody's own."""
+
+    def __init__(self, *, jars_root: str) -> None:
+        """Take one keyword."""
+
+    def execute_task(self, **kwargs: object) -> None:
+        """Run nothing."""
+
+
+class NoCoordinator:
+    """A class of another kind."""
+
+
+@pytest.mark.skipif(not HAS_COORDINATORS, reason="coordinators exist from Airflow 3.3 on")
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            {"classpath": "airflow_handoff.coordinators.JavaCordinator"},
+            "there is no 'JavaCordinator'; did you mean 'airflow_handoff.coordinators.JavaCoordinator'?",
+        ),
+        (
+            {"classpath": "airflow_handoff.coordinator.JavaCoordinator"},
+            "No module named 'airflow_handoff.coordinator'); did you mean "
+            "'airflow_handoff.coordinators.JavaCoordinator'?",
+        ),
+        ({"classpath": "JavaCoordinator"}, "which cannot be imported (ValueError: Empty module name)"),
+        ({"classpath": f"{__name__}.NoCoordinator"}, "which is no coordinator: it has no execute_task"),
+        (
+            {"classpath": f"{__name__}.Strict", "kwargs": {"jar_root": "/jars"}},
+            "which does not take 'jar_root'; did you mean 'jars_root'?",
+        ),
+        (
+            {"classpath": f"{__name__}.Strict"},
+            "its kwargs do not fit: missing a required argument: 'jars_root'",
+        ),
+    ],
+)
+def test_case_misspelt_queue_a_coordinator_that_cannot_be_made(spec: dict[str, Any], words: str) -> None:
+    """misspelt-queue: the key, the classpath, the keyword, the nearest valid name."""
+    text = queues.trouble("java", {"java": spec}) or ""
+    assert text.startswith(f"[sdk] coordinators names {spec['classpath']!r} for 'java'")
+    assert words in text
+
+
+def test_a_key_that_names_no_coordinator() -> None:
+    """The nearest of those that there are is named."""
+    assert queues.trouble("jdk", {"jdk17": {}, "node": {}}) == (
+        "[sdk] coordinators has no 'jdk'; did you mean 'jdk17'?"
+    )
+
+
+def test_nothing_is_said_of_a_coordinator_that_can_be_made() -> None:
+    """What this cannot explain is left to Airflow's own words."""
+    fine = {"classpath": f"{__name__}.Strict", "kwargs": {"jars_root": "/jars"}}
+    assert queues.trouble("java", {"java": fine}) is None
+
+
+FAILED = "Executor reported that the task instance finished."
+TOLD = f"{FAILED} Extra info: a constructor raised"
+
+
+@pytest.mark.parametrize(
+    ("queue", "pid", "error", "written"),
+    [
+        ("java", None, FAILED, "of the queue 'java': [sdk] coordinators has no 'jdk'"),
+        ("fine", None, TOLD, "of the queue 'fine': a constructor raised"),
+        ("fine", None, FAILED, None),
+        ("default", None, FAILED, None),
+        ("java", 17, FAILED, None),
+        ("java", None, ValueError("raised by the task"), None),
+    ],
+    ids=["seen", "told", "killed while it was queued", "another queue", "it ran", "in the task itself"],
+)
+def test_only_tasks_that_no_coordinator_took_are_spoken_for(
+    queue: str, pid: int | None, error: Any, written: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler writes a log for a task that never started, and leaves every other log alone."""
+    lines: list[str] = []
+    fine = {"classpath": f"{__name__}.Strict", "kwargs": {"jars_root": "/jars"}}
+    settings = {"queue_to_coordinator": {"java": "jdk", "fine": "ours"}, "coordinators": {"ours": fine}}
+    monkeypatch.setattr(queues, "_setting", settings.__getitem__)
+    monkeypatch.setattr(queues, "_write", lambda ti, text: lines.append(text))
+    QueueListener().on_task_instance_failed(SimpleNamespace(queue=queue, pid=pid), error)
+    assert len(lines) == (written is not None)
+    assert written is None or written in lines[0]
