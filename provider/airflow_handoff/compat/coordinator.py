@@ -7,6 +7,7 @@ met with a sentence and not with a traceback in a running task.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.resources
 import inspect
@@ -36,7 +37,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse, RetryTask
 from airflow.sdk.execution_time.coordinator import BaseCoordinator
 from airflow.sdk.execution_time.schema import get_schema_version_migrator
 from airflow.sdk.execution_time.supervisor import ActivitySubprocess
-from airflow.sdk.log import mask_secret
+from airflow.sdk.log import mask_secret, redact  # type: ignore[attr-defined]  # it is imported there
 from opentelemetry import context as _trace_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic import BaseModel, ValidationError
@@ -222,6 +223,8 @@ class TaskSupervisor(ActivitySubprocess):
     def answer(self, model: Any, request_id: int, carrier: Mapping[str, str] | None) -> Reply:
         """Do what a request asks for and return the reply; whatever happens, there is one."""
         self._reply = None
+        if isinstance(model, RetryTask) and model.retry_reason:
+            model = model.model_copy(update={"retry_reason": str(redact(model.retry_reason))})
         token = _trace_context.attach(_propagator.extract(carrier)) if carrier else None
         try:
             self._handle_request(model, _worker_log, request_id)
@@ -311,7 +314,9 @@ class TaskSupervisor(ActivitySubprocess):
     def _fail(self, failure: str) -> str:
         self.emit(40, failure, {})
         if self.should_retry:
-            message = RetryTask(end_date=datetime.now(tz=timezone.utc), retry_reason=failure[:500])
+            # Masked as the line above was on its way: it may repeat what the program printed.
+            reason = str(redact(failure))[:500]
+            message = RetryTask(end_date=datetime.now(tz=timezone.utc), retry_reason=reason)
             if self._deliver(lambda: self._send_terminal_state_msg(message)):
                 return "up_for_retry"
         self._deliver(lambda: self._finish("failed"))
@@ -353,11 +358,10 @@ def _emitter(loggers: tuple[Any, ...]) -> Emit:
         for logger in loggers:
             try:
                 logger.log(level, event, **fields)
-            except ValueError as error:
-                if "closed file" not in str(error):
-                    logger.log(level, "%s", f"{event} {dict(fields)!r}")
             except Exception:
-                logger.log(level, "%s", f"{event} {dict(fields)!r}")
+                # Fields that cannot be logged; or a full disk, a closed file, which must not end the task.
+                with contextlib.suppress(Exception):
+                    logger.log(level, "%s", f"{event} {dict(fields)!r}")
 
     return emit
 

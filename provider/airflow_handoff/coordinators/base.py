@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -177,7 +178,8 @@ class SubprocessCoordinator(Language, BaseCoordinator):
             value = getattr(self.settings, name)
             if value is None and name == "execution_timeout":
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            seconds = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not (seconds and math.isfinite(value) and value >= 0):
                 shown = f"task_{name}" if name == "startup_timeout" else name
                 found.append(f"{shown} is {value!r}, a number of seconds was expected")
         for name in ("max_frame", "max_line"):
@@ -195,10 +197,13 @@ class SubprocessCoordinator(Language, BaseCoordinator):
             if not isinstance(value, (str, os.PathLike))
         ]
         if env is not None and not isinstance(env, Mapping):
-            found.append(f"env is {env!r}, names with their values were expected")
+            # Never a value: this is where secrets are, and nothing has told Airflow to mask them.
+            found.append(f"env is a {type(env).__name__}, names with their values were expected")
         for name, value in self.env.items():
             if not isinstance(value, str):
-                found.append(f"env has {value!r} for {name}, a text was expected")
+                found.append(
+                    f"env has a value of type {type(value).__name__} for {name}, a text was expected"
+                )
         return found
 
     # -- hooks of Airflow's next version, as far as they are known

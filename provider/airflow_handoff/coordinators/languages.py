@@ -154,7 +154,8 @@ class PythonPrograms(Language):
             several(python_args),
         )
         own = dict(env) if isinstance(env, Mapping) else env
-        self._more_path = own.pop("PYTHONPATH", None) if isinstance(own, dict) else None
+        has_path = isinstance(own, dict) and isinstance(own.get("PYTHONPATH"), str)
+        self._more_path = own.pop("PYTHONPATH") if has_path else None
         if own:
             options["env"] = own
         super().__init__(bundles_root=bundles_root, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Any, Literal
 
 from airflow_handoff.compat.coordinator import BadRequest, TaskSupervisor
 from airflow_handoff.coordinators.launch import Launch
-from airflow_handoff.exceptions import HandoffError
+from airflow_handoff.exceptions import HandoffError, LaunchError
 from airflow_handoff.process import Host, Phase
 from airflow_handoff.wire.ending import describe_exit
 from airflow_handoff.wire.logs import LogRecord
@@ -98,7 +99,10 @@ class TaskRun:
         :raises Exception: where the API server refuses the start.
         """
         with self._listening_to_signals():
-            self._host = Host(self, startup_timeout=self._settings.startup_timeout)
+            try:
+                self._host = Host(self, startup_timeout=self._settings.startup_timeout)
+            except LaunchError as error:
+                return self._fail_without_a_host(str(error))
             try:
                 prepared = self._prepared()
                 self._begin(prepared)
@@ -121,16 +125,32 @@ class TaskRun:
                 notes=[(40, trace)],
             )
 
-    def _begin(self, prepared: Prepared) -> None:
-        self._supervisor = TaskSupervisor(
+    def _supervise(self, pid: int, schema_version: str | None, kill: Callable[[], None]) -> TaskSupervisor:
+        return TaskSupervisor(
             what=self._task["what"],
             client=self._task["client"],
             logger=self._task.get("logger"),
             subprocess_logs_to_stdout=bool(self._task.get("subprocess_logs_to_stdout")),
-            pid=self._host.pid,
-            schema_version=prepared.schema_version,
-            kill=self._kill_tree,
+            pid=pid,
+            schema_version=schema_version,
+            kill=kill,
         )
+
+    def _tell_of_the_start(self) -> dict[str, Any]:
+        return self._supervisor.begin(
+            dag_rel_path=self._task["dag_rel_path"],
+            bundle_info=self._task["bundle_info"],
+            sentry_integration=self._task.get("sentry_integration", ""),
+        )
+
+    def _fail_without_a_host(self, failure: str) -> tuple[int, str]:
+        """Fail a task for which this worker has no process left: the task log says so, and Airflow hears."""
+        self._supervisor = self._supervise(os.getpid(), None, lambda: None)
+        self._tell_of_the_start()
+        return 1, self._supervisor.conclude(1, failure)
+
+    def _begin(self, prepared: Prepared) -> None:
+        self._supervisor = self._supervise(self._host.pid, prepared.schema_version, self._kill_tree)
         self._session = SupervisorSession(limits=self._settings.limits, parse=self._parse)
         for level, text in prepared.notes:
             self._supervisor.emit(level, text, {})
@@ -141,11 +161,7 @@ class TaskRun:
             command = [str(part) for part in launch.command]  # a language may well name a path
             directory = None if launch.directory is None else str(launch.directory)
             self._host.launch(command, dict(prepared.environment), directory)
-        details = self._supervisor.begin(
-            dag_rel_path=self._task["dag_rel_path"],
-            bundle_info=self._task["bundle_info"],
-            sentry_integration=self._task.get("sentry_integration", ""),
-        )
+        details = self._tell_of_the_start()
         if launch is None:
             self._failure = prepared.failure
             self._host.stop(0)
@@ -309,6 +325,8 @@ class TaskRun:
         if outcome.report is None:
             started = str(self._host.failure) if self._host.failure else None
             failure = self._failure or started or outcome.failure
+        elif self._failure:  # after its report, which counts all the same
+            self._supervisor.emit(30, self._failure, {})
         elif code and not self._stopping:
             text = (
                 f"The program ended with {describe_exit(code)} after it had reported {outcome.report.state}."

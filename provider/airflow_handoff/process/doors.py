@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import socket
 import time
@@ -77,7 +78,9 @@ class Doors:
         for _ in range(MOST_WAITING):
             try:
                 conn, peer = door.accept()
-            except OSError:  # nobody more, or gone before it was let in
+            except OSError as error:  # nobody more, or gone before it was let in
+                if error.errno in (errno.EMFILE, errno.ENFILE):  # the door stays knocked at: nobody spins
+                    time.sleep(LOOK_INTERVAL)
                 return
             seen_as = Connection(address(peer) or address(("", 0)), address(conn.getsockname()))  # type: ignore[arg-type]
             self._waiting.append(Visitor(name, conn, seen_as, time.monotonic()))

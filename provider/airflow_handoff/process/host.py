@@ -28,6 +28,8 @@ CHUNK = 1 << 16
 LEFTOVER_GRACE = 0.2
 #: Seconds without a byte after which a channel is given up that stays open though the tree is gone.
 DRAIN_PATIENCE = 0.5
+#: Seconds for which what is still in the channels is read after the tree is gone.
+DRAIN_LIMIT = 30.0
 #: Seconds after which a wait without a limit turns once: a selector takes no infinity.
 LONGEST_WAIT = 60.0
 #: Bytes of start-up output that a :class:`LaunchError` repeats.
@@ -90,6 +92,7 @@ class Host:
 
     :param receiver: gets the bytes.
     :param startup_timeout: seconds the runtime has to connect both channels.
+    :raises LaunchError: where this system has no process or descriptor left for the guard.
     """
 
     def __init__(self, receiver: Receiver, *, startup_timeout: float = 10.0) -> None:
@@ -112,32 +115,49 @@ class Host:
         self._pidfd: int | None = None
         self._startup_limit = float("inf")
         self._quiet_since = 0.0
-        self._wake_read, self._wake_write = socket.socketpair()
-        for end in (self._wake_read, self._wake_write):
-            end.setblocking(False)
-        self._selector.register(self._wake_read, selectors.EVENT_READ, self._woken)
-        self.doors = Doors(self._selector)
-        self._start_guard()
+        self._tree_gone_at: float | None = None
+        with contextlib.ExitStack() as opened:
+            opened.callback(self._selector.close)
+            try:
+                self._make_ready(opened)
+            except OSError as error:
+                fix = "the worker is short of processes, memory or descriptors"
+                reason = f"no guard process could be started: {error.strerror or error}"
+                raise LaunchError(reason, fix=fix) from error
+            opened.pop_all()  # from here on it is closed by close()
 
     # -- beginning
 
-    def _start_guard(self) -> None:
-        self._control, theirs = socket.socketpair()
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-        try:
+    def _make_ready(self, opened: contextlib.ExitStack) -> None:
+        self._wake_read, self._wake_write = socket.socketpair()
+        for end in (self._wake_read, self._wake_write):
+            opened.callback(end.close)
+            end.setblocking(False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ, self._woken)
+        self.doors = Doors(self._selector)
+        opened.callback(self.doors.close)
+        self._start_guard(opened)
+
+    def _start_guard(self, opened: contextlib.ExitStack) -> None:
+        with contextlib.ExitStack() as theirs:
+            self._control, control = socket.socketpair()
+            opened.callback(self._control.close)
+            theirs.callback(control.close)
+            pipes = []
+            for _ in range(2):
+                read, write = os.pipe()
+                opened.callback(os.close, read)
+                theirs.callback(os.close, write)
+                pipes.append((read, write))
+            (out_read, out_write), (err_read, err_write) = pipes
             self._guard = subprocess.Popen(  # noqa: S603  -- our own script
                 [sys.executable, "-I", "-S", "-c", _BOOT],
-                stdin=theirs.fileno(),
+                stdin=control.fileno(),
                 stdout=out_write,
                 stderr=err_write,
                 env={name: os.environ[name] for name in _GUARD_NEEDS if name in os.environ},
                 start_new_session=True,
             )
-        finally:
-            theirs.close()
-            os.close(out_write)
-            os.close(err_write)
         self._control.sendall(_guard_code())
         self._inbox = bytearray()
         self._control.setblocking(False)
@@ -175,9 +195,8 @@ class Host:
             timeout = min(timeout, DRAIN_PATIENCE)
         closed = self._closed
         for key, _ in self._selector.select(min(max(timeout, 0), LONGEST_WAIT)):
-            if closed == self._closed or self._is_open(
-                key
-            ):  # an earlier handler of this turn may close others
+            # An earlier handler of this turn may have closed others.
+            if closed == self._closed or self._is_open(key):
                 key.data()
         if self.phase is Phase.BOOTING:
             self._check_start()
@@ -286,9 +305,7 @@ class Host:
             self._drain(message[1])
         elif kind == guard.GONE:
             self._gone += 1
-            if message[
-                1
-            ]:  # not even KILL ended it, a process in an uninterruptible call: nobody waits for it
+            if message[1]:  # not even KILL ended it, a process in an uninterruptible call
                 self._drain(-signal.SIGKILL)
 
     def _watch(self, pid: int) -> None:
@@ -442,7 +459,12 @@ class Host:
     def _check_end(self) -> None:
         if self._gone < self._stops:
             return
-        if self._channels and time.monotonic() - self._quiet_since < DRAIN_PATIENCE:
+        now = time.monotonic()
+        if self._tree_gone_at is None:
+            self._tree_gone_at = now
+        # Somebody outside of the tree may hold a channel and write for ever.
+        quiet = now - self._quiet_since >= DRAIN_PATIENCE or now - self._tree_gone_at >= DRAIN_LIMIT
+        if self._channels and not quiet:
             return
         for name in list(self._channels):
             self._close_channel(name)

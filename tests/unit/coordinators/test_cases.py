@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
 import signal
 import socket
@@ -120,6 +122,14 @@ def test_case_broken_frame(stage: Any, bad: str, retry: bool) -> None:
     (line,) = [line for line in result.lines("error") if "broke the wire" in line]
     assert "at byte " in line
     assert len(result.api.states) == 1
+
+
+def test_case_broken_frame_after_the_report(stage: Any) -> None:
+    """broken-frame: what was reported counts, and the task log says why the program was stopped."""
+    result = stage.script("succeed()\ncomm.sendall(struct.pack('>I', 0))\ntime.sleep(600)")
+    assert result.state == "success"
+    (line,) = [line for line in result.lines("warning") if "broke the wire" in line]
+    assert "at byte " in line
 
 
 def test_a_frame_cut_short(stage: Any) -> None:
@@ -565,6 +575,56 @@ def test_what_a_task_fetches_is_masked(stage: Any) -> None:
         assert secret not in result.text
     assert "***" in result.text
     assert "large" in result.text
+
+
+def test_a_reason_for_a_retry_is_masked(stage: Any) -> None:
+    """What a program gives as its reason is stored by Airflow, without what the program fetched."""
+    stage.api.should_retry = True
+    stage.api.variables["my_secret"] = "var-55555"
+    stage.script("""
+        secret = ask("GetVariable", key="my_secret")[0]["value"]
+        ask("RetryTask", end_date=NOW, state="up_for_retry", retry_reason=f"refused for {secret}")
+    """)
+    assert stage.api.bodies("/state")[0]["retry_reason"] == "refused for ***"
+
+
+# -- a worker at its limits
+
+
+def test_a_worker_without_a_process_left(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no guard can be started the task fails, its log says why, and nothing stays open in the worker."""
+    from airflow_handoff.process import host
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    stage.script("succeed()")  # what the first task of a process opens for good is open now
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(host.subprocess, "Popen", refuse)
+    result = stage.script("succeed()")
+    assert result.state == "failed"
+    assert "no guard process could be started: Resource temporarily unavailable" in result.text
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_log_that_cannot_be_written_ends_no_task() -> None:
+    """A full disk loses the line and not the task."""
+    from airflow_handoff.compat import coordinator
+
+    class Full:
+        """A logger on a full disk."""
+
+        tried = 0
+
+        def log(self, *args: Any, **kwargs: Any) -> None:
+            """Fail."""
+            self.tried += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    logger = Full()
+    coordinator._emitter((logger,))(20, "a line", {"a": 1})
+    assert logger.tried == 2
 
 
 # -- configuration

@@ -363,7 +363,12 @@ def test_no_keyword_makes_a_constructor_fail(stage: Any, value: Any) -> None:
             problems = " ".join(cls(**{name: value}).problems)
             if not fine and not (name == "env" and value == {"a": 1}):
                 assert name in problems, (cls, name)
-    assert "env has 1 for a" in " ".join(coordinators.PythonCoordinator(env={"a": 1}).problems)
+    for name in ("a", "PYTHONPATH"):
+        (problem,) = coordinators.PythonCoordinator(env={name: 12345}).problems
+        assert problem == f"env has a value of type int for {name}, a text was expected"
+    assert "s3cret" not in str(coordinators.PythonCoordinator(env=["TOKEN=s3cret"]).problems)
+    for seconds in (float("nan"), float("inf")):
+        assert coordinators.PythonCoordinator(execution_timeout=seconds).problems
     result = stage.run(coordinators.PythonCoordinator(python_args=[7], module="x"))
     assert result.state == "failed"
     assert "PythonCoordinator cannot run tasks: python_args has 7, a text was expected" in result.text

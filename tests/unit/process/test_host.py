@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -17,6 +18,8 @@ import psutil
 import pytest
 
 from airflow_handoff.process import Host, Phase
+from airflow_handoff.process import doors as doors_module
+from airflow_handoff.process import host as host_module
 
 ENV = {"PATH": os.environ["PATH"]}
 CONNECT = """
@@ -281,6 +284,45 @@ def test_a_grandchild_that_holds_the_output_costs_nothing(stage: Stage) -> None:
     stage.to_the_end()
     # The fault cost a minute.
     assert time.monotonic() - float(stage.listener.heard["stdout"]) < 30
+
+
+def test_a_stranger_that_holds_the_output_and_writes_for_ever(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading on after the tree is gone has an end, whoever still writes."""
+    monkeypatch.setattr(host_module, "DRAIN_LIMIT", 1.0)
+    stage.python("comm, logs = meet(); comm.recv(100)")
+    stage.until(lambda: stage.host.phase is Phase.RUNNING)
+    done = threading.Event()
+    with open(f"/proc/{stage.host.runtime_pid}/fd/1", "wb", buffering=0) as output:
+
+        def write() -> None:
+            while not done.wait(0.05):
+                output.write(b"more\n")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            stage.host.send(b"end")
+            stage.to_the_end()
+        finally:
+            done.set()
+            writer.join()
+
+
+def test_a_door_with_no_descriptor_left_does_not_spin(stage: Stage) -> None:
+    """Where accepting fails for want of a descriptor the door stays knocked at, and is looked at seldom."""
+
+    class Full:
+        """A door of a process at its limit."""
+
+        def accept(self) -> None:
+            """Fail."""
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    begun = time.monotonic()
+    stage.host.doors._let_in("comm", Full())  # type: ignore[arg-type]
+    assert time.monotonic() - begun >= doors_module.LOOK_INTERVAL
 
 
 def test_case_stray_peer(stage: Stage) -> None:
