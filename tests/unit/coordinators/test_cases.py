@@ -592,7 +592,7 @@ def test_a_reason_for_a_retry_is_masked(stage: Any) -> None:
 
 
 def test_a_worker_without_a_process_left(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no guard can be started the task fails, its log says why, and nothing stays open in the worker."""
+    """Where no guard can be started the task fails, its log says why, and nothing stays open."""
     from airflow_handoff.process import host
 
     def refuse(*args: Any, **kwargs: Any) -> None:
