@@ -34,6 +34,19 @@ def test_without_a_terminal_it_approves_and_ends_well():
     assert "chose Approve; the run ended: success" in done.stdout
 
 
+def test_without_its_node_it_fails():
+    """No Node is a failure that says what to do, never a step that is left out."""
+    program = (
+        "import runpy, sys, pathlib, tests.system.node as node; node.NODE = pathlib.Path('/nowhere/node'); "
+        "sys.argv[1:] = []; runpy.run_path('scripts/demo.py', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "the demo failed: its Node is not installed; run `make venv`\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads a pseudo-terminal as Linux has it")
 def test_ctrl_c_leaves_no_process():
     """Ctrl-C on the terminal, at the question, ends every process and says so."""
