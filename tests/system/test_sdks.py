@@ -29,6 +29,11 @@ STATES = {
     ("doubled", 2): "success",
     "emit": "success",
     "everything": "success",
+    "emit_alias": "success",
+    "reach": "success",
+    "interview": "success",
+    "defer_then_ask": "success",
+    "unanswered": "success",
 }
 CONNECTION = {
     "connection_id": "sdks_db",
@@ -60,21 +65,43 @@ def started(stack):
     for language in ("python", "rust"):
         dag_id = f"sdks_{language}"
         stack.wait_dag(dag_id)
-        runs[language] = Run(stack, dag_id, stack.trigger(dag_id))
+        runs[language] = Run(stack, dag_id, stack.trigger(dag_id, {"limit": 8}))
+    asking = dict.fromkeys(("ask", "interview", "defer_then_ask"), "awaiting_input")
     for started in runs.values():
-        started.wait_tasks({"ask": "awaiting_input"}, timeout=240)
+        started.wait_tasks(asking, timeout=240)
     time.sleep(SETTLE)
+    for started in runs.values():
+        for task_id, option in (("interview", "blue"), ("defer_then_ask", "yes")):
+            answer = started.answer(task_id, option)
+            assert answer.status_code == 200, answer.text
     yield runs
     stack.stop("triggerer")
+
+
+def wait_asked_again(run):
+    """Wait until the second question of the interview is open: the answer to the first one is gone."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        waits = run.task_instance("interview")["state"] == "awaiting_input"
+        if waits and "interview" in {
+            q["task_instance"]["task_id"] for q in run.hitl(response_received=False)
+        }:
+            return
+        time.sleep(0.5)
+    pytest.fail(f"the second question was never asked\n{run.describe()}")
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])
 def test_everything_a_task_can_do(started, language):
     """All eight states, both resumes, a retry without old XComs, a mapped downstream and an asset event."""
     run = started[language]
-    question = run.hitl()[0]
+    question = next(q for q in run.hitl() if q["task_instance"]["task_id"] == "ask")
     assert (question["subject"], question["options"]) == ("Publish?", ["yes", "no"])
     answer = run.answer("ask", "yes", {"reason": "tested"})
+    assert answer.status_code == 200, answer.text
+    wait_asked_again(run)
+    time.sleep(SETTLE)
+    answer = run.answer("interview", "yes")
     assert answer.status_code == 200, answer.text
     run.wait_tasks(STATES, timeout=240)
     assert run.xcom("succeed") == ["written by the task", {"page": 3}, [1, 2]]
@@ -85,7 +112,26 @@ def test_everything_a_task_can_do(started, language):
     assert [run.xcom("doubled", map_index=n) for n in range(3)] == [2, 4, 6]
     events = run.stack.client().get("/api/v2/assets/events", params={"source_dag_id": run.dag_id}).json()
     made = [(e["uri"], e["extra"].get("rows")) for e in events["asset_events"]]
-    assert made == [(f"x-report://sdks/{language}", 3)]
+    assert made == [(f"x-report://sdks/{language}", 3), (f"x-report://sdks/{language}", 4)]
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_several_questions_and_none_answered(started, language):
+    """Two questions in one function, one of a function that resumed, and one that nobody answers."""
+    run = started[language]
+    asked = ("interview", "defer_then_ask", "unanswered")
+    run.wait_tasks(dict.fromkeys(asked, "success"), timeout=240)
+    assert run.xcom("interview") == ["blue", "yes"]
+    assert run.xcom("defer_then_ask") == [[7], True, "yes"]
+    assert run.xcom("unanswered") == "nobody answered"
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_types_and_moments(started, language):
+    """The run's conf, JSON variables, an expiry, cleared asset state, events by time and by alias."""
+    run = started[language]
+    run.wait_tasks({"reach": "success"}, timeout=240)
+    assert run.xcom("reach") == [[8, 9, 1], [5, None], [1, 1, 0, 0], None]
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])
@@ -93,8 +139,7 @@ def test_what_airflow_keeps(started, language):
     """Delays of the task's own and of its policy, a connection, a variable, an asset's values and events."""
     run = started[language]
     run.wait_tasks({"everything": "success"}, timeout=240)
-    extra = {"python": {"a": 1}, "rust": '{"a": 1}'}
-    assert run.xcom("everything") == [3, ["db.example", extra[language]], "gone", {"rows": 3}, [3]]
+    assert run.xcom("everything") == [3, ["db.example", {"a": 1}], "gone", {"rows": 3}, [3]]
     assert "too early" in run.task_log("everything", 1)
     assert "the policy says so" in run.task_log("everything", 2)
     log = run.task_log("everything", 3)

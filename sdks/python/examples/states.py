@@ -6,9 +6,10 @@ import logging
 import platform
 from datetime import datetime, timedelta, timezone
 
-from airflow_handoff_sdk import Fail, Retry, Skip, ask_human, defer, reschedule, task
+from airflow_handoff_sdk import Fail, HumanTimeout, Retry, Skip, ask_human, defer, reschedule, task
 
 DAG = "sdks_python"
+TRIGGER = "airflow.providers.standard.triggers.temporal.DateTimeTrigger"
 log = logging.getLogger(__name__)
 
 
@@ -46,7 +47,7 @@ def retry(ctx):
 def reschedule_once(ctx):
     """Come back ten seconds later, as the same try."""
     if ctx.reschedule_count == 0:
-        reschedule(10)
+        reschedule(datetime.now(timezone.utc) + timedelta(seconds=10))
     return [ctx.try_number, ctx.reschedule_count]
 
 
@@ -54,14 +55,13 @@ def reschedule_once(ctx):
 def defer_once():
     """Wait for a trigger without a process."""
     moment = datetime.now(timezone.utc) + timedelta(seconds=10)
-    trigger = "airflow.providers.standard.triggers.temporal.DateTimeTrigger"
-    defer(trigger, {"moment": moment}, resume="woken", kwargs={"kept": [1, 2]})
+    defer(TRIGGER, {"moment": moment}, resume="woken", kwargs={"kept": [1, 2]})
 
 
 @defer_once.resume("woken")
 def woken(event, kept):
-    """Go on when the trigger has fired."""
-    return [kept, event is not None]
+    """Go on when the trigger has fired; it says at which moment."""
+    return [kept, isinstance(event, datetime)]
 
 
 @task(DAG)
@@ -70,6 +70,37 @@ def ask():
     answer = ask_human("Publish?", ["yes", "no"], body="The **report** is ready.", params={"reason": "none"})
     log.info("chosen: %s", answer.choice)
     return [answer.choice, answer.params_input, answer.responded_by["name"]]
+
+
+@task(DAG)
+def interview():
+    """Ask twice: the second question depends on the first answer."""
+    first = ask_human("Which colour?", ["red", "blue"])
+    second = ask_human(f"Really {first.choice}?", ["yes", "no"])
+    return [first.choice, second.choice]
+
+
+@task(DAG)
+def defer_then_ask():
+    """Wait for a moment before anybody is asked."""
+    moment = datetime.now(timezone.utc) + timedelta(seconds=10)
+    defer(TRIGGER, {"moment": moment}, resume="ready", kwargs={"kept": [7]})
+
+
+@defer_then_ask.resume("ready")
+def ready(event, kept):
+    """Ask in the function that resumed; the answer comes back to it."""
+    answer = ask_human("Now?", ["yes", "no"])
+    return [kept, isinstance(event, datetime), answer.choice]
+
+
+@task(DAG)
+def unanswered():
+    """Ask, and go on without an answer."""
+    try:
+        return ask_human("Anybody?", timeout=12).choice
+    except HumanTimeout:
+        return "nobody answered"
 
 
 @task(DAG)
@@ -82,6 +113,36 @@ def listed():
 def emit(ctx):
     """Make an asset event."""
     ctx.assets.emit(name=f"{DAG}_report", extra={"rows": 3})
+
+
+@task(DAG)
+def emit_alias(ctx):
+    """Make an asset event through an alias."""
+    ctx.assets.emit(name=f"{DAG}_report", alias=f"{DAG}_alias", extra={"rows": 4})
+
+
+@task(DAG)
+def reach(ctx):
+    """Use what has a type or a moment: JSON, expiry, the time and the alias of asset events."""
+    limit = ctx.conf["limit"]
+    ctx.variables.set(f"{DAG}_json", {"limit": limit + 1}, serialize_json=True)
+    kept = ctx.variables.get(f"{DAG}_json", deserialize_json=True)
+    extra = ctx.connection("sdks_db").extra_json()
+    tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
+    long_ago = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    ctx.state.set("until", 5, expires=tomorrow)
+    report, events = {"name": f"{DAG}_report"}, ctx.assets.events
+    ctx.asset_state(**report).set("before", 1)
+    ctx.asset_state(**report).clear()
+    counts = [
+        min(len(events(alias=f"{DAG}_alias")), 1),
+        len(events(**report, after=long_ago, before=tomorrow, limit=1, ascending=False)),
+        len(events(**report, after=tomorrow)),
+        len(events(**report, before=long_ago)),
+    ]
+    limits = [limit, kept["limit"], extra["a"]]
+    stored = [ctx.state.get("until"), ctx.asset_state(**report).get("before")]
+    return [limits, stored, counts, ctx.variables.get(f"{DAG}_gone", None, deserialize_json=True)]
 
 
 def policy(error, ctx):

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use airflow_handoff_sdk::{
     AssetRef, Context, Decision, Defer, Downstream, Emission, Field, Question, TaskError, TaskResult, Tasks,
-    Value,
+    TriggerDuration, TriggerMoment, Value,
 };
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,7 @@ fn everything(ctx: &Context) -> TaskResult<Value> {
     ]);
     ctx.set_variable("v", "text", None)?;
     ctx.delete_variable("old")?;
-    ctx.state().set("cursor", &5, Some(Duration::from_secs(60)))?;
+    ctx.state().set("cursor", &5, Some(Duration::from_secs(60).into()))?;
     ctx.state().delete("cursor")?;
     ctx.state().clear()?;
     ctx.asset_state(AssetRef::Uri("s3://a")).set("mark", &1)?;
@@ -158,6 +158,38 @@ fn assets(ctx: &Context) -> TaskResult<(usize, usize)> {
     ctx.emit_event(Emission::of(AssetRef::Name("a")).partition_key("2026-11"))?;
     ctx.emit_event(Emission::of(AssetRef::Uri("s3://bucket/a")).alias("every").extra(&rows))?;
     Ok((window.len(), through.len()))
+}
+
+#[derive(Deserialize, Serialize)]
+struct Limits {
+    low: i64,
+}
+
+#[derive(Serialize)]
+struct Wait {
+    moment: TriggerMoment,
+    poll: TriggerDuration,
+}
+
+type Read = (i64, i64, Option<Limits>, i64, Option<String>);
+
+fn typed_reach(ctx: &Context) -> TaskResult<Read> {
+    ctx.set_variable_json("limits", &Limits { low: 2 }, Some("kept by a task"))?;
+    ctx.state().set("cursor", &5, Some((UNIX_EPOCH + Duration::from_secs(60)).into()))?;
+    let (conf, read): (Limits, Limits) = (ctx.conf()?, ctx.variable_json("limits")?);
+    let extra: Limits = ctx.connection("db")?.extra_json()?;
+    let date = ctx.logical_date().map(str::to_owned);
+    Ok((conf.low, read.low, ctx.variable_json_if_set("gone")?, extra.low, date))
+}
+
+fn reschedules_at(ctx: &Context) -> TaskResult<()> {
+    ctx.reschedule(UNIX_EPOCH + Duration::from_secs(4_000_000_000))
+}
+
+fn defers_until(ctx: &Context) -> TaskResult<()> {
+    let moment = TriggerMoment(UNIX_EPOCH + Duration::from_millis(90_500));
+    let wait = Wait { moment, poll: TriggerDuration(Duration::from_secs(5)) };
+    ctx.defer(Defer::new("some.Trigger", "woken").trigger_kwargs(&wait))
 }
 
 fn moments(ctx: &Context) -> TaskResult<(String, Vec<i64>)> {
@@ -228,6 +260,9 @@ fn main() -> ExitCode {
         .task("dag", "typed", typed)
         .task("dag", "everything", everything)
         .task("dag", "assets", assets)
+        .task("dag", "typed_reach", typed_reach)
+        .task("dag", "reschedules_at", reschedules_at)
+        .task("dag", "defers_until", defers_until)
         .task("dag", "moments", moments)
         .task("dag", "asks_a_form", asks_a_form)
         .task("dag", "not_json", not_json)

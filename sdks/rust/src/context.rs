@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use crate::messages::*;
 use crate::outcome::{Defer, Park, Parked, TaskError, TaskResult};
 use crate::time;
 use crate::value::Value;
+use crate::when::When;
 
 type Map = BTreeMap<String, Value>;
 
@@ -116,6 +116,11 @@ impl Context {
         self.startup.ti.map_index
     }
 
+    /// Tries that the task has in all, the first one included.
+    pub fn max_tries(&self) -> i64 {
+        self.startup.ti_context.max_tries
+    }
+
     /// Whether a failure now would be tried again.
     pub fn should_retry(&self) -> bool {
         self.startup.ti_context.should_retry
@@ -129,6 +134,19 @@ impl Context {
     /// The run.
     pub fn dag_run(&self) -> &DagRun {
         &self.startup.ti_context.dag_run
+    }
+
+    /// Return the configuration that the run was triggered with: a struct, a map or a [`Value`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where it is of another type.
+    pub fn conf<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        Value::from_json(&self.dag_run().conf.clone().unwrap_or_default())?.into_type()
+    }
+
+    /// Return the run's logical date, RFC 3339; `None` where it has none.
+    pub fn logical_date(&self) -> Option<&str> {
+        self.dag_run().logical_date.as_deref()
     }
 
     /// Select XComs of a task in this run.
@@ -307,15 +325,17 @@ impl Context {
 
     /// End the process and run the function again from its start, as the same try.
     ///
+    /// `when` is a moment, or a duration from now.
+    ///
     /// Give Airflow ten seconds or more: where a task is due again before the scheduler has seen its first
     /// process end, Airflow 3.3 can fail it ("state mismatch"). The same holds for a trigger that fires at
     /// once.
     ///
     /// # Errors
     /// Always: the error is what ends the process.
-    pub fn reschedule<T>(&self, delay: Duration) -> TaskResult<T> {
+    pub fn reschedule<T>(&self, when: impl Into<When>) -> TaskResult<T> {
         Err(TaskError::Park(Parked(Box::new(Park::Reschedule(RescheduleTask {
-            reschedule_date: time::from_now(delay),
+            reschedule_date: when.into().text(),
             end_date: time::now(),
         })))))
     }
@@ -425,16 +445,16 @@ impl TaskStore<'_> {
         found.map(|found| found.value.into_type()).transpose()
     }
 
-    /// Keep a JSON value, for ever or for a while.
+    /// Keep a JSON value, for ever or until a moment, which is given as such or as a duration from now.
     ///
     /// # Errors
     /// [`Error::NotJson`] where it is not JSON, and those of [`Client::request`].
-    pub fn set(&self, key: &str, value: &impl Serialize, expires: Option<Duration>) -> Result<(), Error> {
+    pub fn set(&self, key: &str, value: &impl Serialize, expires: Option<When>) -> Result<(), Error> {
         let request = SetTaskStateStore {
             ti_id: self.0.ti_id().into(),
             key: key.into(),
             value: Value::from_json(value)?,
-            expires_at: expires.map(time::from_now),
+            expires_at: expires.map(When::text),
         };
         self.0.client.request(&request).map(drop)
     }

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::human::ASKED;
 use crate::messages::{RetryTask, SucceedTask, TaskState};
-use crate::outcome::{Decision, Park, TaskError, TaskResult};
+use crate::outcome::{Decision, Park, TaskError, TaskResult, TriggerFailed};
 use crate::tasks::{Task, Tasks};
 use crate::time::now;
 use crate::value::Value;
@@ -122,7 +122,7 @@ fn call(context: &Context, task: &Task) -> TaskResult<Value> {
 fn no_resume(name: &str, kwargs: &Value, task: &Task) -> TaskError {
     if name == FAILED {
         let error = kwargs.get("error").and_then(Value::as_str);
-        return TaskError::message(format!("the trigger failed: {}", error.unwrap_or("no reason given")));
+        return TriggerFailed(error.unwrap_or("no reason given").to_owned()).into();
     }
     let known: Vec<&String> = task.resumes.keys().collect();
     TaskError::message(format!("the task was to resume in {name:?} and registers {known:?}"))

@@ -28,6 +28,7 @@ mod de;
 mod error;
 mod execute;
 mod human;
+mod json;
 pub mod logs;
 #[rustfmt::skip]
 pub mod messages;
@@ -38,15 +39,17 @@ mod sha256;
 mod tasks;
 mod time;
 pub mod value;
+mod when;
 
 pub use assets::{AssetEvents, AssetRef, AssetStore, Emission};
 pub use client::Client;
 pub use context::{Context, Downstream, TaskStore, XCom};
 pub use error::Error;
 pub use human::{Answer, Field, Question};
-pub use outcome::{Decision, Defer, HumanTimeout, TaskError, TaskResult};
+pub use outcome::{Decision, Defer, HumanTimeout, TaskError, TaskResult, TriggerFailed};
 pub use tasks::{Handler, Tasks};
 pub use value::Value;
+pub use when::{TriggerDuration, TriggerMoment, When};
 
 /// The result of a request to the supervisor.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,5 +1,6 @@
+use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -7,6 +8,7 @@ use crate::error::Error;
 use crate::messages::{AwaitInputTask, DeferTask, RescheduleTask};
 use crate::time;
 use crate::value::Value;
+use crate::when::TriggerMoment;
 
 /// What a task function returns.
 pub type TaskResult<T> = Result<T, TaskError>;
@@ -95,6 +97,18 @@ impl fmt::Display for HumanTimeout {
 
 impl std::error::Error for HumanTimeout {}
 
+/// The trigger of a deferred task failed or timed out; found in [`TaskError::Error`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerFailed(pub String);
+
+impl fmt::Display for TriggerFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the trigger failed: {}", self.0)
+    }
+}
+
+impl std::error::Error for TriggerFailed {}
+
 /// A message that lets the task wait without a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parked(pub(crate) Box<Park>);
@@ -145,17 +159,19 @@ impl Defer {
         Defer { message, problem: None }
     }
 
-    /// Wait for a while with Airflow's own trigger, and resume in the function registered as `resume`.
-    pub fn for_duration(wait: Duration, resume: impl Into<String>) -> Defer {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + wait;
-        // The form in which Airflow's triggerer reads a moment.
-        let moment = [("__type", Value::from("datetime")), ("__var", Value::Float(since.as_secs_f64()))];
-        let kwargs = Value::from([("moment", moment.into())]);
+    /// Wait for a moment with Airflow's own trigger, and resume in the function registered as `resume`.
+    pub fn until(moment: SystemTime, resume: impl Into<String>) -> Defer {
         let trigger = "airflow.providers.standard.triggers.temporal.DateTimeTrigger";
-        Defer::new(trigger, resume).trigger_kwargs(&kwargs)
+        Defer::new(trigger, resume).trigger_kwargs(&BTreeMap::from([("moment", TriggerMoment(moment))]))
     }
 
-    /// Set the arguments of the trigger; a mapping.
+    /// Wait for a while with Airflow's own trigger, and resume in the function registered as `resume`.
+    pub fn for_duration(wait: Duration, resume: impl Into<String>) -> Defer {
+        Defer::until(SystemTime::now() + wait, resume)
+    }
+
+    /// Set the arguments of the trigger; a mapping, with a [`TriggerMoment`] or a
+    /// [`TriggerDuration`](crate::TriggerDuration) for what is one.
     pub fn trigger_kwargs(mut self, kwargs: &impl Serialize) -> Defer {
         match Value::from_json(kwargs) {
             Ok(value) => self.message.trigger_kwargs = Some(value),

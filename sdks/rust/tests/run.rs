@@ -359,6 +359,35 @@ fn everything_that_can_be_asked() {
 }
 
 #[test]
+fn what_is_json_is_read_into_types() {
+    let mut replies = script(json!({"GetConnection": {"type": "ConnectionResult", "conn_id": "db",
+        "conn_type": "postgres", "host": null, "schema": null, "login": null, "password": null, "port": null,
+        "extra": "{\"low\": 3}"}}));
+    let variable = |body: &Json| match body["key"].as_str() {
+        Some("limits") => json!({"type": "VariableResult", "key": "limits", "value": "{\"low\": 2}"}),
+        _ => json!({"type": "ErrorResponse", "error": "VARIABLE_NOT_FOUND", "detail": {}}),
+    };
+    replies.insert("GetVariable", Box::new(variable));
+    let mut first = plain("typed_reach");
+    first["ti_context"]["dag_run"]["conf"] = json!({"low": 1});
+    first["ti_context"]["dag_run"]["logical_date"] = json!("2026-11-30T10:00:00Z");
+    let run = run(first, replies, 1, &[]);
+    let put = run.of("PutVariable")[0];
+    assert_eq!((&put["value"], &put["description"]), (&json!("{\"low\":2}"), &json!("kept by a task")));
+    assert_eq!(run.of("SetTaskStateStore")[0]["expires_at"], "1970-01-01T00:01:00.000000+00:00");
+    assert_eq!(run.of("SetXCom")[0]["value"], json!([1, 2, null, 3, "2026-11-30T10:00:00Z"]));
+}
+
+#[test]
+fn moments_are_given_as_such() {
+    let run = simple(plain("reschedules_at"));
+    assert_eq!(run.last()["reschedule_date"], "2096-10-02T07:06:40.000000+00:00");
+    let trigger = json!({"moment": {"__type": "datetime", "__var": 90.5},
+        "poll": {"__type": "timedelta", "__var": 5.0}});
+    assert_eq!(simple(plain("defers_until")).last()["trigger_kwargs"], trigger);
+}
+
+#[test]
 fn assets_are_selected_cleared_and_emitted() {
     let asset = json!({"type": "AssetResult", "name": "a", "uri": "s3://bucket/a", "group": "asset"});
     let replies = script(json!({

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Asset, dag, task
+from airflow.sdk import Asset, AssetAlias, dag, task
 
 
 def sdk_dag(language):
@@ -27,6 +27,8 @@ def sdk_dag(language):
         numbers() >> stub("succeed")
         for name in ("skip", "remove", "reschedule", "defer", "ask"):
             stub(name)
+        for name in ("interview", "defer_then_ask", "unanswered"):
+            stub(name)
         stub("fail", retries=3)
         stub("retry", retries=1, retry_delay=timedelta(seconds=1))
         # Airflow's own coordinator runs our bundles as well.
@@ -35,7 +37,10 @@ def sdk_dag(language):
         report = Asset(name=f"sdks_{language}_report", uri=f"x-report://sdks/{language}")
         # The delay is longer than any test waits: only what the task says itself can be in time.
         later = {"retries": 2, "retry_delay": timedelta(hours=1)}
-        stub("emit", outlets=[report]) >> stub("everything", outlets=[report], **later)
+        everything = stub("everything", outlets=[report], **later)
+        stub("emit", outlets=[report]) >> everything
+        alias = AssetAlias(f"sdks_{language}_alias")
+        everything >> stub("emit_alias", outlets=[report, alias]) >> stub("reach", outlets=[report])
 
     return build()
 

@@ -360,22 +360,29 @@ class Assets:
         uri: str | None = None,
         extra: Body | None = None,
         partition_key: str | None = None,
+        alias: str | None = None,
     ) -> None:
         """Record an event of an asset; it is made when the task succeeds.
 
         The asset is looked up first: an event under a URI that differs by one character would be lost
         without a word.
 
+        :param partition_key: Airflow 3.3 leaves it out of events through an alias: those have the partition
+            of the run.
+        :param alias: record it through this alias, which the task declares as an outlet.
         :raises NotFound: where Airflow does not know the asset.
         """
         asset = self.get(name=name, uri=uri)
         key = {"name": asset["name"], "uri": asset["uri"]}
-        profile = {**key, "type": "Asset"}
-        if profile not in self.outlets:
-            self.outlets.append(profile)
+        profile: Body = {**key, "type": "Asset"}
         event: Body = {"dest_asset_key": key, "extra": check(extra or {}, "extra")}
         if partition_key is not None:
             event["partition_key"] = partition_key
+        if alias is not None:
+            profile = {"name": alias, "uri": None, "type": "AssetAlias"}
+            event.update(source_alias_name=alias, dest_asset_extra={})
+        if profile not in self.outlets:
+            self.outlets.append(profile)
         self.outlet_events.append(event)
 
     def events(

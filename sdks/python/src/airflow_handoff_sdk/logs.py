@@ -88,7 +88,9 @@ class WireHandler(logging.Handler):
         super().__init__()
         self.overall, self.single = thresholds(dict(os.environ))
         self._sock: socket.socket | None = None
-        self._early: list[bytes] = []
+        #: Lines on their way, each with how many bytes of it each call has sent.
+        self._lines: list[tuple[bytes, list[int]]] = []
+        self._sending = False
         self._ended = False
 
     def connect(self, sock: socket.socket) -> None:
@@ -99,9 +101,7 @@ class WireHandler(logging.Handler):
         self.acquire()
         try:
             self._sock = sock
-            early, self._early = self._early, []
-            if early:
-                self._send(b"".join(early))
+            self._send()
         finally:
             self.release()
 
@@ -121,30 +121,48 @@ class WireHandler(logging.Handler):
         try:
             if not self.wants(record):
                 return
-            line = to_line(record)
-            if self._sock is None and not self._ended:
-                self._early.append(line)
-            else:
-                self._send(line)
+            self._lines.append((to_line(record), []))
+            self._send()
         except Exception:  # a log record never fails the task
             self.handleError(record)
 
     def give_up(self) -> None:
         """Write to stderr what was kept and what still comes: there will be no socket."""
         self._ended = True
-        for line in self._early:
-            _to_stderr(line)
-        self._early = []
+        self.flush()
 
-    def _send(self, data: bytes) -> None:
-        if self._sock is not None:
+    def flush(self) -> None:
+        """Send what an interrupted record has left behind."""
+        self.acquire()
+        try:
+            self._sending = False
+            self._send()
+        finally:
+            self.release()
+
+    def _send(self) -> None:
+        """Send the lines in their order; a signal handler's own line follows the one that it interrupted."""
+        if self._sending or (self._sock is None and not self._ended):
+            return
+        self._sending = True
+        try:
+            while self._lines:
+                self._send_line(*self._lines[0])
+                del self._lines[0]
+        finally:
+            self._sending = False
+
+    def _send_line(self, line: bytes, sent: list[int]) -> None:
+        sock = self._sock
+        while sock is not None and sum(sent) < len(line):
             try:
-                self._sock.sendall(data)
-                return
+                # One C call, in which no signal handler runs: what was sent is always counted.
+                sent.extend(map(sock.send, (memoryview(line)[sum(sent) :],)))
             except OSError:
-                self._sock = None
+                self._sock = sock = None
                 self._ended = True
-        _to_stderr(data)
+        if sock is None:
+            _to_stderr(line)
 
 
 def _to_stderr(data: bytes) -> None:

@@ -89,6 +89,7 @@ def _work(comm: socket.socket, problem: BaseException | None) -> int:
         client.carrier = startup["ti"].get("context_carrier")
         context = Context(client, startup)
         message = run_task(context, REGISTRY, problem)
+        client.settle()
         try:
             client.request(message)
         except (TypeError, OverflowError) as error:  # it cannot be encoded: nothing was sent yet
