@@ -58,6 +58,28 @@ def metadata(dag_id: str = "d", **more: Any) -> BundleMetadata:
     return BundleMetadata(sdk=sdk, dags={dag_id: DagEntry(tasks=("t",), **more)})
 
 
+# -- hooks of Airflow's next version
+
+
+@needs_33
+def test_an_artifact_that_airflow_chose_itself(tmp_path: Path) -> None:
+    """The next Airflow asks for the metadata of a candidate and for the command of the one that it chose."""
+    from airflow_handoff.coordinators import NodeCoordinator
+    from airflow_handoff.coordinators.launch import CoordinatorMisconfigured
+
+    bundle, other = tmp_path / "bundle.mjs", tmp_path / "readme.md"
+    bundle.write_text("//# airflowMetadata=" + base64.b64encode(MANIFEST.encode()).decode() + "\n")
+    other.write_text("no bundle")
+    node = NodeCoordinator(node_args=["--no-warnings"])
+    found = node._read_task_handler_candidate(path=bundle, rel_path=Path("bundle.mjs"), later=1)
+    assert list(found.metadata.dags) == ["d"]
+    assert node._read_task_handler_candidate(path=other) is None
+    command = (["node", "--no-warnings", str(bundle)], "2026-06-16")
+    assert node._build_task_handler_command(path=bundle, later=1) == command
+    with pytest.raises(CoordinatorMisconfigured, match=r"readme\.md is not a bundle of NodeCoordinator"):
+        node._build_task_handler_command(path=other)
+
+
 # -- executables
 
 
