@@ -25,7 +25,7 @@ class _Airflow(BaseHTTPRequestHandler):
         """List, or show."""
         one = detail()
         listed = {"hitl_details": [one], "total_entries": 1}
-        self._send(200, listed if "/~/" in self.path else one)
+        self._send(200, one if "review" in self.path else listed)
 
     def do_PATCH(self) -> None:
         """Take an answer."""

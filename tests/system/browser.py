@@ -81,6 +81,20 @@ class Browser:
         """Go to an address and wait for the page's load event."""
         self._call("POST", f"{self._session}/url", url=url)
 
+    def tab(self) -> str:
+        """Return the handle of the tab that is looked at."""
+        return str(self._call("GET", f"{self._session}/window"))
+
+    def new_tab(self) -> str:
+        """Open another tab, look at it, and return its handle."""
+        handle = str(self._call("POST", f"{self._session}/window/new", type="tab")["handle"])
+        self.switch(handle)
+        return handle
+
+    def switch(self, handle: str) -> None:
+        """Look at another tab."""
+        self._call("POST", f"{self._session}/window", handle=handle)
+
     def cookie(self, name: str, value: str) -> None:
         """Set a cookie for the host of the page that is open."""
         self._call("POST", f"{self._session}/cookie", cookie={"name": name, "value": value, "path": "/"})

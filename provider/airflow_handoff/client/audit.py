@@ -45,13 +45,15 @@ def read(
                 "installed in the api-server's environment",
                 status=404,
             ) from None
-        entries += [_named(entry) for entry in part(page, "entries", list)]
+        entries += [_named(entry) for entry in part(page, "entries", list) if isinstance(entry, Mapping)]
         offset = page.get("next_offset")
     return entries
 
 
 def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
-    ref = RequestRef(entry["dag_id"], entry["run_id"] or "", entry["task_id"] or "", entry["map_index"])
+    dag_id, run_id, task_id = (str(entry.get(name) or "") for name in ("dag_id", "run_id", "task_id"))
+    map_index = entry.get("map_index")
+    ref = RequestRef(dag_id, run_id, task_id, map_index if isinstance(map_index, int) else -1)
     return {"request": str(ref), **entry}
 
 

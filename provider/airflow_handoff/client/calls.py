@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 #: Airflow returns at most so many entries a page.
 PAGE = 100
+#: Header of an answer that says what its giver has read: attempt and digest.
+SEEN = "Handoff-Seen"
 #: How long an answer is sent again while its task has not finished asking, in seconds.
 SETTLE_PATIENCE = 60.0
 NO_ROUTES = (
@@ -49,6 +51,7 @@ class Call:
     path: str
     params: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Reply:
     status: int
     body: Any
     retry_after: float | None = None
+    location: str | None = None
 
 
 Operation = Generator["Call | Pause", "Reply | None", T]
@@ -86,6 +90,12 @@ def ask(call: Call) -> Operation[Any]:
     # Airflow serves its page for every address that it does not know, and only for GET.
     if reply.status in (200, 405) and call.path.startswith("/handoff/"):
         raise RequestNotFound(NO_ROUTES, status=reply.status)
+    if 300 <= reply.status < 400:
+        raise ServerUnreachable(
+            f"{call.path} is redirected to {reply.location or 'another address'}: is the URL the "
+            "api-server's, with its path, and the token one of its API?",
+            status=reply.status,
+        )
     if 200 <= reply.status < 300:
         raise ServerUnreachable(
             f"{call.path} gave no JSON object: is the URL the api-server's, with its path?",
@@ -97,9 +107,12 @@ def ask(call: Call) -> Operation[Any]:
 def error_of(reply: Reply, call: Call) -> ClientError:
     """Turn an unsuccessful reply into the error of its kind."""
     detail = _detail(reply.body) or f"{call.method} {call.path} got HTTP {reply.status}"
-    if reply.status == 425:
+    if reply.status in (425, 429):
         return NotSettled(
-            detail, retry_after=1.0 if reply.retry_after is None else reply.retry_after, body=reply.body
+            detail,
+            retry_after=1.0 if reply.retry_after is None else reply.retry_after,
+            status=reply.status,
+            body=reply.body,
         )
     kinds: dict[int, type[ClientError]] = {
         400: AnswerRejected,
@@ -160,12 +173,20 @@ def _detail(body: Any) -> str:
 def list_requests(
     filters: Mapping[str, Any] | None = None, *, dag_id: str = "~", run_id: str = "~"
 ) -> Operation[list[Request]]:
-    """Follow every page of Airflow's list.
+    """Follow every page of the list: the plugin's, which knows more of each request, else Airflow's own.
 
     :param filters: Airflow's own query parameters; ``None`` values are left out.
     """
-    chosen = {name: value for name, value in (filters or {}).items() if value is not None}
-    path = f"/api/v2/dags/{quote(dag_id, safe='~')}/dagRuns/{quote(run_id, safe='~')}/hitlDetails"
+    scope = {name: value for name, value in (("dag_id", dag_id), ("run_id", run_id)) if value != "~"}
+    try:
+        return (yield from _all_pages("/handoff/v1/requests", {**(filters or {}), **scope}))
+    except RequestNotFound:
+        path = f"/api/v2/dags/{quote(dag_id, safe='~')}/dagRuns/{quote(run_id, safe='~')}/hitlDetails"
+        return (yield from _all_pages(path, filters or {}))
+
+
+def _all_pages(path: str, filters: Mapping[str, Any]) -> Operation[list[Request]]:
+    chosen = {name: value for name, value in filters.items() if value is not None}
     found: dict[tuple[str, str, RequestRef], Request] = {}
     offset, before = 0, 0
     while True:
@@ -201,8 +222,15 @@ def show(ref: RequestRef, try_number: int | None = None) -> Operation[Request]:
 
     :param try_number: an earlier attempt's question and answer (Airflow 3.2 and later).
     """
-    path = ref.path if try_number is None else f"{ref.path}/tries/{try_number}"
-    return _request((yield from ask(Call("GET", path))))
+    dag, run, task = (quote(part, safe="") for part in (ref.dag_id, ref.run_id, ref.task_id))
+    known = f"/handoff/v1/dags/{dag}/runs/{run}/requests/{task}"
+    params = {"map_index": ref.map_index, **({} if try_number is None else {"try": try_number})}
+    try:
+        return _request((yield from ask(Call("GET", known, params))))
+    except RequestNotFound:
+        # No plugin there, or no such request: Airflow itself says which.
+        path = ref.path if try_number is None else f"{ref.path}/tries/{try_number}"
+        return _request((yield from ask(Call("GET", path))))
 
 
 def answer(
@@ -211,20 +239,49 @@ def answer(
     params_input: Mapping[str, Any] | None = None,
     comment: str | None = None,
     *,
+    try_number: int | None = None,
+    digest: str | None = None,
     patience: float = SETTLE_PATIENCE,
     clock: Callable[[], float] = time.monotonic,
 ) -> Operation[dict[str, Any]]:
     """Answer one request through Airflow's own route, which the guard judges where the plugin is loaded.
 
+    The request is read first, and the answer says what was read: if another question is open by the time it
+    is written, it is not taken.
+
     :param comment: travels as the form field ``comment``.
+    :param try_number: the attempt whose question is meant.
+    :param digest: digest of the question that is meant; needs the plugin.
+    :raises NotOpen: also where another attempt or another question is open.
     :param patience: seconds to go on while the task has not finished asking.
     """
     form = dict(params_input or {})
     if comment is not None:
         form["comment"] = comment
-    call = Call("PATCH", ref.path, json={"chosen_options": list(options), "params_input": form})
+    seen = yield from _seen(ref, try_number, digest)
+    payload = {"chosen_options": list(options), "params_input": form}
+    call = Call("PATCH", ref.path, json=payload, headers={SEEN: seen} if seen else {})
     body: dict[str, Any] = yield from _patiently(call, patience, clock)
     return body
+
+
+def _seen(ref: RequestRef, try_number: int | None, digest: str | None) -> Operation[str | None]:
+    try:
+        request = yield from show(ref)
+    except RequestNotFound:
+        if try_number is not None or digest is not None:
+            raise
+        return None  # the answer will be told why
+    if digest is not None and request.digest is None:
+        raise NotOpen(
+            "no question of airflow-provider-handoff is open there: leave the digest out for any other"
+        )
+    if try_number not in (None, request.try_number) or digest not in (None, request.digest):
+        raise NotOpen(
+            f"another question is open: try {request.try_number}, digest {request.digest or 'unknown'}; "
+            f"read it with `handoff show {ref}`, then answer it"
+        )
+    return f"{request.ti_id}:{request.digest or ''}" if request.ti_id else None
 
 
 def decide(
@@ -236,16 +293,23 @@ def decide(
     comment: str | None = None,
     dag_id: str | None = None,
     map_index: int | None = None,
+    try_number: int | None = None,
+    digest: str | None = None,
     patience: float = SETTLE_PATIENCE,
     clock: Callable[[], float] = time.monotonic,
 ) -> Operation[dict[str, Any]]:
     """Approve or reject a gate by its key, through the approve route.
+
+    :param try_number: the attempt whose question is meant.
+    :param digest: digest of the question that is meant.
 
     :raises RequestNotFound: also where the plugin is not loaded, since there is no such route then.
     """
     payload: dict[str, Any] = {"approved": approved, "data": dict(data or {})}
     if comment is not None:
         payload["comment"] = comment
+    meant = {"try_number": try_number, "digest": digest}
+    payload.update({name: value for name, value in meant.items() if value is not None})
     path = f"{run_path(run_id, dag_id)}/approve/{quote(approval_key, safe='')}"
     params = {} if map_index is None else {"map_index": map_index}
     body: dict[str, Any] = yield from _patiently(Call("POST", path, params, payload), patience, clock)
@@ -310,8 +374,9 @@ def wait(
         if state == "Failed":
             raise RunFailed(run_id, (status.get("error") or {}).get("code"), status)
         if state == "Interrupted":
-            interrupts = status["interrupts"]
-            raise RunInterrupted(run_id, interrupts[0]["approval_key"], interrupts)
+            interrupts = part(status, "interrupts", list)
+            first = interrupts[0] if interrupts and isinstance(interrupts[0], Mapping) else {}
+            raise RunInterrupted(run_id, part(first, "approval_key", str), interrupts)
         if give_up is not None and clock() + every > give_up:
             raise WaitTimedOut(f"run {run_id} was still {state} after {timeout:g} s", body=status)
         yield Pause(every)

@@ -228,6 +228,20 @@ def _no_json(word: str) -> Any:
     raise ValueError(word)
 
 
+def pinning(command: F) -> F:
+    """Add the options that say which question is meant: ``--try`` and ``--digest``."""
+    command = click.option(
+        "--digest",
+        help="Digest of the question that was read, as `show` prints it; another one is exit code 5.",
+    )(command)
+    return click.option(
+        "--try",
+        "try_number",
+        type=click.IntRange(min=1),
+        help="The attempt whose question was read; another one is exit code 5.",
+    )(command)
+
+
 def setting(command: F) -> F:
     """Add the options that fill a form: ``--set`` and ``--comment``."""
     command = click.option("--comment", help="A remark that is kept with the answer.")(command)
@@ -246,6 +260,7 @@ Examples:
   handoff answer expense_approval/manual__1/manager_approval Approve
   handoff answer forms/manual__1/entry OK --set amount=120 --set 'note=see receipt'
   handoff answer batch/manual__1/review/3 Reject --comment "wrong account"
+  handoff answer batch/manual__1/review/3 Approve --try 1
 """
     + "\n\n"
     + EXIT_CODES
@@ -253,6 +268,7 @@ Examples:
 @click.argument("request_name", metavar="REQUEST")
 @click.argument("options", nargs=-1, required=True, metavar="OPTION...")
 @setting
+@pinning
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @connecting
 def answer(
@@ -262,6 +278,8 @@ def answer(
     options: tuple[str, ...],
     assignments: tuple[str, ...],
     comment: str | None,
+    try_number: int | None,
+    digest: str | None,
     as_json: bool,
 ) -> None:
     """Answer one request with one of its options, or several where it takes several.
@@ -270,7 +288,9 @@ def answer(
     """
     ref = RequestRef.parse(request_name)
     with client_of(connection) as client:
-        taken = client.answer(ref, list(options), field_values(assignments), comment)
+        taken = client.answer(
+            ref, list(options), field_values(assignments), comment, try_number=try_number, digest=digest
+        )
     _say(taken, as_json, f"answered {ref}: {', '.join(options)}")
 
 
@@ -285,6 +305,7 @@ def _gate(name: str, approved: bool, word: str, example: str) -> click.Command:
     @click.option("--dag-id", help="The run's Dag, where several Dags have a run of this id.")
     @click.option("--map-index", type=int, help="Index in a mapped task.")
     @setting
+    @pinning
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @connecting
     def command(
@@ -296,6 +317,8 @@ def _gate(name: str, approved: bool, word: str, example: str) -> click.Command:
         map_index: int | None,
         assignments: tuple[str, ...],
         comment: str | None,
+        try_number: int | None,
+        digest: str | None,
         as_json: bool,
     ) -> None:
         with client_of(connection) as client:
@@ -308,6 +331,8 @@ def _gate(name: str, approved: bool, word: str, example: str) -> click.Command:
                     comment=comment,
                     dag_id=dag_id,
                     map_index=map_index,
+                    try_number=try_number,
+                    digest=digest,
                 )
             )
         _say(taken, as_json, f"{word.lower()}{'d' if approved else 'ed'} {approval_key} of {run_id}")

@@ -73,7 +73,7 @@ class HandoffClient:
         try:
             return _reply(self._http.send(request))
         except httpx.HTTPError as error:
-            raise _unreachable(self.base_url, error) from None
+            raise _unreachable(self.base_url, error, request.method) from None
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | None = None) -> str:
         """Start a run and return its id."""
@@ -105,9 +105,13 @@ class HandoffClient:
         options: str | list[str],
         params_input: Mapping[str, Any] | None = None,
         comment: str | None = None,
+        *,
+        try_number: int | None = None,
+        digest: str | None = None,
     ) -> dict[str, Any]:
-        """Answer one request."""
-        return self.run(calls.answer(_ref(ref), _options(options), params_input, comment))
+        """Answer one request; see :func:`airflow_handoff.client.calls.answer`."""
+        what = (_ref(ref), _options(options), params_input, comment)
+        return self.run(calls.answer(*what, try_number=try_number, digest=digest))
 
     def approve(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
         """Approve a gate; see :func:`airflow_handoff.client.calls.decide`."""
@@ -169,7 +173,7 @@ class AsyncHandoffClient:
         try:
             return _reply(await self._http.send(request))
         except httpx.HTTPError as error:
-            raise _unreachable(self.base_url, error) from None
+            raise _unreachable(self.base_url, error, request.method) from None
 
     async def trigger(
         self, dag_id: str, conf: Mapping[str, Any] | None = None, run_id: str | None = None
@@ -203,9 +207,13 @@ class AsyncHandoffClient:
         options: str | list[str],
         params_input: Mapping[str, Any] | None = None,
         comment: str | None = None,
+        *,
+        try_number: int | None = None,
+        digest: str | None = None,
     ) -> dict[str, Any]:
-        """Answer one request."""
-        return await self.run(calls.answer(_ref(ref), _options(options), params_input, comment))
+        """Answer one request; see :func:`airflow_handoff.client.calls.answer`."""
+        what = (_ref(ref), _options(options), params_input, comment)
+        return await self.run(calls.answer(*what, try_number=try_number, digest=digest))
 
     async def approve(self, run_id: str, approval_key: str, **more: Any) -> dict[str, Any]:
         """Approve a gate; see :func:`airflow_handoff.client.calls.decide`."""
@@ -239,12 +247,16 @@ def _headers(token: str | None) -> dict[str, str]:
 def _request(http: httpx.Client | httpx.AsyncClient, base_url: str, call: Call) -> httpx.Request:
     try:
         return http.build_request(
-            call.method, base_url + call.path, params=dict(call.params) or None, json=call.json
+            call.method,
+            base_url + call.path,
+            params=dict(call.params) or None,
+            json=call.json,
+            headers=dict(call.headers),
         )
     except httpx.InvalidURL as error:
         raise _unreachable(base_url, error) from None
     except (TypeError, ValueError) as error:
-        raise InvalidUse(f"what was to be sent is no JSON: {error}") from None
+        raise InvalidUse(f"what was to be sent is no JSON or no header: {error}") from None
 
 
 def _reply(response: httpx.Response) -> Reply:
@@ -253,10 +265,13 @@ def _reply(response: httpx.Response) -> Reply:
     except ValueError:
         body = response.text
     header = response.headers.get("retry-after", "")
-    return Reply(response.status_code, body, float(header) if header.isdecimal() else None)
+    patience = float(header) if header.isdecimal() else None
+    return Reply(response.status_code, body, patience, response.headers.get("location"))
 
 
-def _unreachable(base_url: str, error: Exception) -> ServerUnreachable:
-    return ServerUnreachable(
-        f"no reply from {base_url}: {error or type(error).__name__}; is the api-server up?"
-    )
+def _unreachable(base_url: str, error: Exception, method: str = "GET") -> ServerUnreachable:
+    what = f"no reply from {base_url}: {error or type(error).__name__}"
+    if method != "GET" and isinstance(error, (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError)):
+        # It was sent, and a held answer is written later.
+        return ServerUnreachable(f"{what}; it may have been taken all the same: look with `handoff show`")
+    return ServerUnreachable(f"{what}; is the api-server up?")

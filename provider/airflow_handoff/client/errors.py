@@ -69,15 +69,15 @@ class NotOpen(ClientError):
 
 
 class NotSettled(ClientError):
-    """The request exists, but its task has not finished asking (425).
+    """The request exists, but its task has not finished asking (425), or a proxy asks for patience (429).
 
     :param retry_after: seconds after which the same answer can be sent again.
     """
 
     exit_code = 6
 
-    def __init__(self, detail: str, *, retry_after: float = 1.0, body: Any = None) -> None:
-        super().__init__(detail, status=425, body=body)
+    def __init__(self, detail: str, *, retry_after: float = 1.0, status: int = 425, body: Any = None) -> None:
+        super().__init__(detail, status=status, body=body)
         self.retry_after = retry_after
 
 

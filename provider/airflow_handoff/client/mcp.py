@@ -71,11 +71,19 @@ def build(client: HandoffClient, *, allow_answer: bool) -> Any:
             annotations=ToolAnnotations(readOnlyHint=False, destructiveHint=True, idempotentHint=False)
         )
         def answer_request(
-            request: str, options: list[str], fields: dict[str, Any] | None = None, comment: str | None = None
+            request: str,
+            options: list[str],
+            fields: dict[str, Any] | None = None,
+            comment: str | None = None,
+            try_number: int | None = None,
+            digest: str | None = None,
         ) -> dict[str, Any]:
-            """Answer one request with its options, form fields and a comment. Cannot be undone."""
+            """Answer one request with its options, form fields and a comment. Cannot be undone.
+
+            Give the try_number and digest of the question that you read: another one is then not answered.
+            """
             with told():
-                return client.answer(request, options, fields, comment)
+                return client.answer(request, options, fields, comment, try_number=try_number, digest=digest)
 
     return server
 

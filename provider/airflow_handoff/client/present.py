@@ -22,11 +22,20 @@ def table(requests: Sequence[Request]) -> None:
     for request in requests:
         shown.add_row(*map(escape, _cells(request)), style=None)
     _console().print(shown)
+    for request in requests:
+        warn(request)
+
+
+def warn(request: Request) -> None:
+    """Print on stderr what is doubtful about a request."""
+    for warning in request.warnings:
+        click.echo(_on_one_line(f"{request.ref}: {warning}"), err=True)
 
 
 def line(request: Request) -> None:
     """Print one request on one line."""
     click.echo("  ".join(_cells(request)))
+    warn(request)
 
 
 def _cells(request: Request) -> tuple[str, ...]:
@@ -55,6 +64,7 @@ def detail(request: Request, url: str) -> None:
     rows: list[tuple[str, Any]] = [
         ("request", request.ref),
         ("state", f"{request.state}, try {request.try_number}"),
+        ("digest", request.digest),
         ("subject", request.subject),
         ("body", request.body),
         ("options", " | ".join(request.options) + (" (several allowed)" if request.multiple else "")),
@@ -62,6 +72,7 @@ def detail(request: Request, url: str) -> None:
         ("for", ", ".join(str(p.get("name") or p.get("id")) for p in request.assigned_users) or "anyone"),
         ("asked", request.created_at),
         ("page", request.page(url)),
+        *(("warning", warning) for warning in request.warnings),
     ]
     if request.response_received:
         who = request.responded_by or {}

@@ -111,7 +111,7 @@ def resolve(
     path = profiles_path(environ)
     profiles = read_profiles(path)
     if named and named not in profiles:
-        known = ", ".join(sorted(profiles)) or "none"
+        known = ", ".join(sorted(map(str, profiles))) or "none"
         raise InvalidUse(f"no profile {named!r} in {path} (there: {known})")
     entry = profiles.get(named or "default", {})
     # A stored token belongs to its server: never send it to another one that was named for this call.

@@ -19,6 +19,7 @@ class Request:
 
     :param form: field name to ``{"value", "description", "schema"}``, as Airflow stores it.
     :param created_at: when it was asked, RFC 3339.
+    :param handoff: what the plugin knows of it; ``None`` where it knows nothing.
     """
 
     ref: RequestRef
@@ -38,6 +39,7 @@ class Request:
     params_input: Mapping[str, Any] = field(default_factory=dict)
     responded_at: str | None = None
     responded_by: Mapping[str, str] | None = None
+    handoff: Mapping[str, Any] | None = None
 
     @classmethod
     def from_detail(cls, detail: Mapping[str, Any]) -> Request:
@@ -62,12 +64,23 @@ class Request:
             params_input=detail.get("params_input") or {},
             responded_at=detail.get("responded_at"),
             responded_by=detail.get("responded_by_user"),
+            handoff=detail.get("handoff"),
         )
 
     @property
     def waiting(self) -> bool:
         """Whether an answer would be taken now: nobody answered and the task is parked."""
         return not self.response_received and self.state in WAITING_STATES
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the question, which an answer can name."""
+        return (self.handoff or {}).get("digest")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the server doubts about the request, such as an assignee whom nobody is called."""
+        return tuple((self.handoff or {}).get("warnings") or ())
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -109,4 +122,6 @@ class Request:
             "params_input": dict(self.params_input),
             "responded_at": self.responded_at,
             "responded_by": None if self.responded_by is None else dict(self.responded_by),
+            "digest": self.digest,
+            "warnings": list(self.warnings),
         }

@@ -162,6 +162,18 @@ def read_request(dag_id: str, run_id: str, task_id: str, map_index: int) -> Requ
         return None if found is None else _record(found)
 
 
+def read_requests(places: Sequence[tuple[str, str, str, int]]) -> list[RequestRecord]:
+    """Read the task instances at *places* (Dag, run, task, map index) with their requests."""
+    from airflow.models.taskinstance import TaskInstance as TI
+    from airflow.utils.session import create_session
+    from sqlalchemy import tuple_
+
+    key = tuple_(TI.dag_id, TI.run_id, TI.task_id, TI.map_index)
+    query = _request_columns().where(key.in_(list(places)))
+    with create_session(scoped=False) as session:
+        return [_record(found) for found in session.execute(query)] if places else []
+
+
 def read_run_requests(dag_id: str, run_id: str, task_ids: Sequence[str] = ()) -> list[RequestRecord]:
     """Read every task instance of a run that has asked something, and those of *task_ids*."""
     from airflow.models.hitl import HITLDetail

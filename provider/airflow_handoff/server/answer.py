@@ -187,10 +187,11 @@ class Door:
 
     def _asked_again(self, request: OpenRequest) -> TurnedAway:
         if request.standing in (Standing.OPEN, Standing.BUSY):
+            page = page_of(request)
             return TurnedAway(
                 409,
-                "This request has been asked again since: read the open one, then answer it.",
-                open=page_of(request),
+                f"This request has been asked again since: read the open one, then answer it: {page}",
+                open=page,
                 **{name: _fact(request, name) for name in ("try_number", "digest")},
             )
         try:

@@ -11,7 +11,7 @@ from fastapi.routing import APIRouter
 from airflow_handoff import __version__
 from airflow_handoff.compat import answers, apiserver
 from airflow_handoff.hitl.question import COMMENT
-from airflow_handoff.server import audit, requests, runs
+from airflow_handoff.server import audit, requests, runs, seen
 from airflow_handoff.server.answer import Door, Given, Place, Taken, TurnedAway
 from airflow_handoff.server.caller import JSON_ONLY, Index, Name, User, Way, handle_errors
 from airflow_handoff.server.inner import Airflow, ASGIApp
@@ -244,11 +244,15 @@ async def _airflow_answer(
     task_id: str,
     map_index: int,
     payload: Payload,  # type: ignore[valid-type]
+    request: Request,
     user: User,
     way: Way,
     door: TheDoor,
 ) -> Response:
-    given = Given(tuple(payload.chosen_options), dict(payload.params_input), "airflow")  # type: ignore[attr-defined]
+    inputs = dict(payload.params_input)  # type: ignore[attr-defined]
+    shown = inputs.pop(seen.FIELD, request.headers.get(seen.HEADER.decode()))
+    expected = {} if shown is None else seen.expectation(shown)
+    given = Given(tuple(payload.chosen_options), inputs, "airflow", expected)  # type: ignore[attr-defined]
     taken = await door.answer(Place(dag_id, dag_run_id, task_id, map_index), given, user, way)
     reply = taken.reply
     response = Response(reply.body, reply.status)

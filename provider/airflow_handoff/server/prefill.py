@@ -1,4 +1,4 @@
-"""The middleware that makes Airflow's page fill in what a link asks for.
+"""The middleware that makes Airflow's page fill in what a link asks for, and say what it has shown.
 
 Airflow 3.3's page reads the options out of a link and ignores the fields; 3.1's and 3.2's fill in only fields
 that have no default. The browser names the page's address, query included, in the ``Referer`` of the page's
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from airflow_handoff.server.standing import OpenRequest
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +27,10 @@ Place = tuple[str, str, str, int]
 
 
 class Prefill:
-    """Root middleware: fills the fields that a link names into the page's copy of one of our questions.
+    """Root middleware: works on the page's copy of our open questions, on nothing else.
+
+    * A field that a link names is filled in.
+    * A hidden field says which question is shown; see :mod:`airflow_handoff.server.seen`.
 
     :param app: the next application.
     """
@@ -33,64 +39,107 @@ class Prefill:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one connection; all but the page's request for a question passes unchanged."""
-        query = ""
-        if scope["type"] == "http" and scope["method"] == "GET" and "/hitlDetails" in scope["path"]:
-            with contextlib.suppress(ValueError):  # no address that could be read
-                query = _asked_for(scope)
-        if not query or not await _is_ours(scope):
+        """Take one connection; all but a page's request for questions passes unchanged."""
+        asks = scope["type"] == "http" and scope["method"] == "GET" and "/hitlDetails" in scope["path"]
+        if not asks or not _from_a_page(scope):
             await self.app(scope, receive, send)
             return
-        # The response has to be readable here.
-        headers = [pair for pair in scope["headers"] if pair[0].lower() != b"accept-encoding"]
-        await self.app({**scope, "headers": headers}, receive, _Filling(send, query))
+        query = ""
+        with contextlib.suppress(ValueError):  # no address that could be read
+            query = _asked_for(scope)
+        await self.app(scope, receive, _Filling(send, query))
 
 
 class _Filling:
-    """Holds a successful JSON response, fills in the values, and sends it on."""
+    """Holds a successful JSON response, works on our questions in it, and sends it on."""
 
     def __init__(self, send: Send, query: str) -> None:
         self._send = send
         self._query = query
-        self._start: Message | None = None
-        self._body = bytearray()
+        self._held: list[Message] = []
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 200:
-            self._start = message
-        elif self._start is not None and message["type"] == "http.response.body":
-            self._body.extend(message.get("body", b""))
-            if not message.get("more_body", False):
-                await self._release(self._start)
-        else:
+        starts = message["type"] == "http.response.start" and message["status"] == 200
+        if not starts and not self._held:
+            await self._send(message)
+            return
+        self._held.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            await self._release()
+
+    async def _release(self) -> None:
+        start, *parts = self._held
+        try:
+            raw = b"".join(part.get("body", b"") for part in parts)
+            body = await _worked_on(_readable(raw, start["headers"]), self._query)
+        except Exception:
+            log.exception("The page's copy of a question stays as Airflow made it")
+            body = None
+        if body is not None:
+            kept = [pair for pair in start["headers"] if pair[0].lower() not in _OF_THE_BODY]
+            start["headers"] = [*kept, (b"content-length", str(len(body)).encode())]
+            parts = [{"type": "http.response.body", "body": body}]
+        for message in (start, *parts):
             await self._send(message)
 
-    async def _release(self, start: Message) -> None:
-        body = bytes(self._body)
-        try:
-            body = filled(body, self._query)
-        except Exception:
-            log.exception("The fields that a link names could not be filled in; the page shows the defaults")
-        kept = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
-        start["headers"] = [*kept, (b"content-length", str(len(body)).encode())]
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": body})
+
+_OF_THE_BODY = (b"content-length", b"content-encoding")
 
 
-def filled(body: bytes, query: str) -> bytes:
+def _readable(body: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the body as Airflow wrote it before it was compressed."""
+    import gzip
+
+    encoding = next((value for name, value in headers if name.lower() == b"content-encoding"), b"")
+    return gzip.decompress(body) if encoding == b"gzip" else body
+
+
+async def _worked_on(body: bytes, query: str) -> bytes | None:
+    """Return Airflow's description of one question or a list of them, the fields of ours filled in.
+
+    :returns: ``None`` where there is nothing to change.
+    """
+    import json
+
+    from airflow_handoff.server import seen
+
+    content = json.loads(body)
+    details = content.get("hitl_details", [content]) if isinstance(content, dict) else []
+    ours = await _ours([detail for detail in details if not detail.get("response_received")])
+    if not ours:
+        return None
+    # A list knows no link.
+    if query and details == [content] and seen.place_of(content) in ours:
+        content = filled(content, query)
+        details = [content]
+    if _guarded():
+        seen.add(details, ours)
+    return json.dumps(content).encode()
+
+
+def filled(detail: dict[str, Any], query: str) -> dict[str, Any]:
     """Return Airflow's description of a question with the values of a link's query.
 
     A question that is already answered stays as it is.
     """
-    import json
-
     from airflow_handoff.hitl.links import prefilled
 
-    detail = json.loads(body)
     if detail.get("response_received") or not isinstance(detail.get("params"), dict):
-        return body
-    detail["params"] = prefilled(detail["params"], query)
-    return json.dumps(detail).encode()
+        return detail
+    return {**detail, "params": prefilled(detail["params"], query)}
+
+
+def _from_a_page(scope: Scope) -> bool:
+    from airflow_handoff.server import seen
+
+    return seen.from_a_page(scope["headers"])
+
+
+def _guarded() -> bool:
+    """Say whether the door takes the hidden field out again."""
+    from airflow_handoff.compat.apiserver import switch
+
+    return switch("guard_airflow_api", True)
 
 
 def _asked_for(scope: Scope) -> str:
@@ -121,20 +170,25 @@ def _place(path: str) -> Place | None:
     return None
 
 
-async def _is_ours(scope: Scope) -> bool:
+async def _ours(details: list[Any]) -> dict[Any, OpenRequest]:
+    """Return our requests among Airflow's descriptions, by place; read after Airflow read them."""
     from starlette.concurrency import run_in_threadpool
 
     from airflow_handoff.compat import records
+    from airflow_handoff.exceptions import HandoffError
+    from airflow_handoff.server import seen
     from airflow_handoff.server.answer import is_ours
+    from airflow_handoff.server.standing import OpenRequest
 
-    place = _place(scope["path"])
+    places = [place for place in map(seen.place_of, details) if place is not None]
 
-    def look() -> bool:
-        record = None if place is None else records.read_request(*place)
-        return record is not None and is_ours(record)
+    def look() -> dict[Any, OpenRequest]:
+        found = {}
+        for record in records.read_requests(places):
+            with contextlib.suppress(HandoffError):  # which its task and the door will tell
+                if is_ours(record):
+                    place = (record.dag_id, record.run_id, record.task_id, record.map_index)
+                    found[place] = OpenRequest.of(record)
+        return found
 
-    try:
-        return await run_in_threadpool(look)
-    except Exception:
-        log.exception("Whose question %s is could not be read; the page shows the defaults", place)
-        return False
+    return await run_in_threadpool(look)

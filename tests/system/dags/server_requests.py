@@ -76,6 +76,18 @@ with DAG("server_fresh", schedule=None, start_date=START):
         options=["a", "try {{ ti.try_number }}"],
     )
 
+with DAG("server_pages", schedule=None, start_date=START):
+    HITLOperator(
+        task_id="choose",
+        subject="Which of try {{ ti.try_number }}?",
+        options=["a", "b"],
+    )
+
+with DAG("server_form_pages", schedule=None, start_date=START):
+    HITLEntryOperator(
+        task_id="fill", subject="How many?", params={"count": Param(5, type="integer", minimum=3)}
+    )
+
 with DAG("server_mapped", schedule=None, start_date=START):
     HITLOperator.partial(task_id="choose", options=["a", "b"]).expand(subject=["one", "two"])
 

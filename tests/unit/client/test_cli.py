@@ -153,6 +153,27 @@ def test_an_earlier_try_is_asked_for(server: ScriptedServer) -> None:
     assert "by:       Ada" in output
 
 
+def test_case_stale_tab_what_show_printed_pins_the_answer(server: ScriptedServer) -> None:
+    """--try and --digest as printed; another question is exit code 5, and doubts are on stderr."""
+    known = {**detail(), "handoff": {"digest": "abc", "warnings": ["nobody is called ada"]}}
+    path = "/handoff/v1/dags/expenses/runs/run-1/requests/review"
+    server.script("GET", path, httpx.Response(200, json=known))
+    server.script("PATCH", ANSWER, httpx.Response(200, json={}))
+    shown = run("show", "expenses/run-1/review").output
+    assert "digest:   abc" in shown
+    assert "warning:  nobody is called ada" in shown
+    pinned = ["answer", "expenses/run-1/review", "Approve"]
+    assert run(*pinned, "--try", "2").exit_code == 5
+    assert run(*pinned, "--digest", "abd").exit_code == 5
+    assert not server.bodies
+    assert run(*pinned, "--try", "1", "--digest", "abc").exit_code == 0
+    listed = httpx.Response(200, json={"hitl_details": [known], "total_entries": 1})
+    server.script("GET", "/handoff/v1/requests", listed)
+    assert "nobody is called ada" in run("pending").stderr
+    entry = json.loads(run("pending", "--json").stdout)[0]
+    assert (entry["digest"], entry["warnings"]) == ("abc", ["nobody is called ada"])
+
+
 def test_answer_reads_values_as_json_or_text(server: ScriptedServer) -> None:
     """Numbers are numbers, quoted ones are text, anything else is text."""
     server.script("PATCH", ANSWER, httpx.Response(200, json={}))
@@ -307,7 +328,7 @@ def test_what_cannot_be_sent_is_one_sentence(server: ScriptedServer, extra: tupl
     result = run("answer", "expenses/run-1/review", "Approve", *extra)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("handoff: ")
-    assert not server.calls
+    assert not server.bodies
 
 
 def test_words_that_only_python_takes_for_numbers_are_text(server: ScriptedServer) -> None:

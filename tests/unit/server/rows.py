@@ -138,7 +138,10 @@ def _detail(ti_id: str, asked: Question, created_at: datetime) -> HITLDetail:
         body=asked.body,
         defaults=None,
         multiple=asked.multiple,
-        params={name: {"value": field.value, "schema": field.schema} for name, field in asked.form.items()},
+        params={
+            name: {"value": field.value, "description": None, "schema": field.schema}
+            for name, field in asked.form.items()
+        },
         assignees=[person.model_dump() for person in asked.assigned_users],
         created_at=created_at,
     )
@@ -170,6 +173,22 @@ def clear_task(dag_id: str, run_id: str, task_id: str) -> str:
         )  # fmt: skip
         session.execute(insert(HITLDetail.__table__).values(ti_id=native(HITLDetail.ti_id, ti_id), **kept))
     return ti_id
+
+
+def ask_again(dag_id: str, run_id: str, task_id: str, asked: Question) -> None:
+    """Let the attempt that runs now write its question and park, long enough ago."""
+    ti_id = str(stored(dag_id, run_id, task_id)[1].ti_id)
+    known = RequestState(
+        approval_key=task_id, kind="approval", question=asked, digest=asked.digest, ti_id=ti_id
+    )
+    then = utcnow() - timedelta(seconds=60)
+    with create_session() as session:
+        detail = session.scalar(select(HITLDetail).where(HITLDetail.ti_id == native(HITLDetail.ti_id, ti_id)))
+        detail.subject, detail.created_at = asked.subject, then
+    change_task(
+        *(dag_id, run_id, task_id), state=PARKED, next_method="execute_complete",
+        next_kwargs=known.to_kwargs(), updated_at=then,
+    )  # fmt: skip
 
 
 def stored(dag_id: str, run_id: str, task_id: str) -> tuple[str | None, HITLDetail | None]:

@@ -258,6 +258,46 @@ async def test_case_stale_tab(api, dag_id):
     assert good.status_code == 200
 
 
+async def test_case_stale_tab_on_airflows_page(api, dag_id):
+    """What a page sends back names the question that it shows; only while that one is open it is taken."""
+    rows.add_task(dag_id, "run", "gate", asked=rows.question("try 1"))
+    path = f"/api/v2/dags/{dag_id}/dagRuns/run/taskInstances/gate/-1/hitlDetails"
+    page = {
+        "referer": f"http://airflow.example/airflow/prod/dags/{dag_id}/runs/run/tasks/gate/required_actions"
+    }
+    assert set((await api.call("GET", path)).json()["params"]) == {"n"}, "a program sees no hidden field"
+
+    async def form():
+        detail = (await api.call("GET", path, headers=page)).json()
+        return {name: field["value"] for name, field in detail["params"].items()}
+
+    old = await form()
+    rows.clear_task(dag_id, "run", "gate")
+    rows.ask_again(dag_id, "run", "gate", rows.question("try 2"))
+    new = await form()
+    assert old != new
+    stale = await api.patch(dag_id, "gate", ["Approve"], old)
+    assert stale.status_code == 409, stale.text
+    assert stale.json()["open"] == page["referer"]
+    assert page["referer"] in stale.json()["detail"], "Airflow's page shows the detail"
+    forged = await api.patch(dag_id, "gate", ["Approve"], {**new, "handoff:seen": 7})
+    assert forged.status_code == 409
+    taken = await api.patch(dag_id, "gate", ["Approve"], new)
+    assert taken.status_code == 200, taken.text
+    assert rows.stored(dag_id, "run", "gate")[1].params_input == {"n": 5}
+
+
+async def test_case_stale_tab_of_a_client_with_a_header(api, dag_id):
+    """A program says in a header what it read; another question is 409."""
+    rows.add_task(dag_id, "run", "gate")
+    ti_id = rows.stored(dag_id, "run", "gate")[1].ti_id
+    for stale in ("00000000-0000-0000-0000-000000000000:", f"{ti_id}:abc", "nonsense"):
+        answer = await api.patch(dag_id, "gate", ["Approve"], headers={"handoff-seen": stale})
+        assert answer.status_code == 409, (stale, answer.text)
+    read = {"handoff-seen": f"{ti_id}:{rows.question().digest}"}
+    assert (await api.patch(dag_id, "gate", ["Approve"], headers=read)).status_code == 200
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("person", [{"id": "alice", "name": "A"}, {"id": "4711", "name": "alice"}])
 async def test_case_respondent_ids(api, dag_id, door, person):
