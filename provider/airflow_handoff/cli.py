@@ -37,8 +37,6 @@ EXTRAS: Mapping[str, str] = {
     "httpx": "client",
     "rich": "client",
     "mcp": "mcp",
-    "itsdangerous": "server",
-    "jinja2": "server",
 }
 
 

@@ -33,7 +33,7 @@ def test_an_unknown_command_is_told_so():
     assert "aprove" in done.output
 
 
-@pytest.mark.parametrize(("module", "extra"), [("httpx", "client"), ("itsdangerous", "server")])
+@pytest.mark.parametrize(("module", "extra"), [("httpx", "client"), ("mcp", "mcp")])
 def test_a_missing_extra_is_named(monkeypatch, module, extra):
     """A command whose optional dependency is missing exits 2 and says which extra to install."""
 

@@ -7,7 +7,7 @@ its own process. The channel is awaited directly; a detour through a thread cost
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -72,7 +72,8 @@ async def _ask(message: Any) -> Any:
         # dag.test of Airflow 3.1 and 3.2 runs triggers on a channel that only knows the blocking way.
         return await asyncio.to_thread(channel.send, message)
     except AirflowRuntimeError as error:
-        status = (error.error.detail or {}).get("status_code")
+        detail: Any = error.error.detail
+        status = detail.get("status_code") if isinstance(detail, Mapping) else None
         if status == 404:
             raise RequestGone(f"there is no request for task instance {message.ti_id}") from error
         if status == 409:

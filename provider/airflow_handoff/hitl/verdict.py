@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any
 
 import jsonschema
@@ -18,6 +19,8 @@ from airflow_handoff.hitl.state import RequestState
 
 MAX_INPUT_BYTES = 64 * 1024
 MAX_COMMENT_CHARS = 4_096
+#: Reasons are kept with the request and shown to people: what else is wrong can be said next time.
+MAX_REASONS = 10
 
 _FORMATS = jsonschema.FormatChecker()
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
@@ -50,7 +53,7 @@ class Accepted:
 class Refused:
     """The answer breaks a rule; the request stays open.
 
-    :param reasons: one sentence for each rule that was broken.
+    :param reasons: one sentence for each rule that was broken, the first ten.
     :param allowed: what would have been accepted: ``options``, ``multiple`` and ``fields``.
     """
 
@@ -71,12 +74,15 @@ def judge(state: RequestState, answer: Answer) -> Verdict:
     comment = fields.pop(COMMENT, None)
     if comment is None:
         comment = answer.comment
-    reasons = [
-        *_respondent_reasons(question, answer),
-        *_option_reasons(question, answer.chosen_options),
-        *_comment_reasons(comment),
-        *_form_reasons(question.form, fields),
-    ]
+    found = chain(
+        _respondent_reasons(question, answer),
+        _option_reasons(question, answer.chosen_options),
+        _comment_reasons(comment),
+        _form_reasons(question.form, fields),
+    )
+    reasons = list(islice(found, MAX_REASONS))
+    if next(found, None) is not None:
+        reasons.append("more is wrong than is listed here.")
     if reasons:
         return Refused(tuple(reasons), allowed(question))
     complete = {name: fields.get(name, field.value) for name, field in question.form.items()}
@@ -88,7 +94,7 @@ def judge_defaults(state: RequestState) -> Verdict:
 
     :returns: refused where there are no defaults or where a required field would stay empty.
     """
-    if state.defaults is None:
+    if not state.defaults:
         return Refused(("nobody answered and there are no defaults.",), allowed(state.question))
     missing = [name for name, field in state.question.form.items() if not _stands_in(field)]
     if missing:

@@ -6,7 +6,7 @@ Checked when the Dag is parsed as far as it is literal, and read for good when t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +25,8 @@ from airflow_handoff.hitl.question import (
 _TIMEDELTA: TypeAdapter[timedelta] = TypeAdapter(timedelta)
 _PLAIN = (str, int, float, timedelta, type(None))
 _MAX_KEY = 250
+#: A deadline moves on by what notifiers take, and with the time of the run.
+_SPARE = timedelta(days=36_500)
 _NOBODY = Respondent(id="", name="")
 _OPENING = ("[", "{", "(")
 
@@ -161,7 +163,10 @@ def timeout(value: Any) -> timedelta | None:
         return None
     try:
         read = _TIMEDELTA.validate_python(float(value) if _is_number(value) else value)
-    except ValidationError:
+        if isinstance(value, bool):
+            raise OverflowError
+        datetime.now(timezone.utc) + read + _SPARE
+    except (ValidationError, OverflowError):
         raise InvalidQuestion(f'"response_timeout" has to be a timedelta, not {value!r}.') from None
     if read <= timedelta(0):
         raise InvalidQuestion(f'"response_timeout" has to be positive, not {value!r}.')

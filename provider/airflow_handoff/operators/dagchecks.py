@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_handoff.compat.structure import MappedOperator
 from airflow_handoff.exceptions import InvalidQuestion
+from airflow_handoff.operators.asking import is_literal
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG, BaseOperator
@@ -18,20 +19,31 @@ def gate_keys(dag: DAG, operator_class: type[BaseOperator]) -> Iterator[tuple[st
     """Yield task id and approval key of each gate of *dag* whose key is known when it is parsed."""
     for task in dag.task_dict.values():
         if isinstance(task, MappedOperator) and issubclass(task.operator_class, operator_class):
+            if _maps_over(task, "approval_key"):
+                continue
             key: Any = task.partial_kwargs.get("approval_key") or task.task_id
         elif isinstance(task, operator_class):
             key = getattr(task, "approval_key", None) or task.task_id
         else:
             continue
-        if isinstance(key, str):
+        if isinstance(key, str) and is_literal(key):
             yield task.task_id, key
 
 
-def check_key_is_free(dag: DAG, operator_class: type[BaseOperator], task_id: str, key: Any) -> None:
-    """Refuse a second gate with the same key in one Dag.
+def _maps_over(task: MappedOperator, name: str) -> bool:
+    mapped: Any = task.expand_input.value
+    if isinstance(mapped, Mapping):
+        return name in mapped
+    return isinstance(mapped, (list, tuple)) and any(isinstance(i, Mapping) and name in i for i in mapped)
+
+
+def check_key_is_free(dag: DAG | None, operator_class: type[BaseOperator], task_id: str, key: Any) -> None:
+    """Refuse a second gate with the same key in one Dag; a template is no key yet.
 
     :raises InvalidQuestion: and names the task that has the key.
     """
+    if dag is None or not is_literal(key):
+        return
     for other, taken in gate_keys(dag, operator_class):
         if taken == key and other != task_id:
             raise InvalidQuestion(
@@ -40,7 +52,7 @@ def check_key_is_free(dag: DAG, operator_class: type[BaseOperator], task_id: str
             )
 
 
-def branch_targets(task: BaseOperator, names: Iterable[str]) -> dict[str, list[str]]:
+def branch_targets(task: Operator, names: Iterable[str]) -> dict[str, list[str]]:
     """Resolve the names of branches to direct downstream tasks.
 
     A name is a task id or the id of a task group, whose first tasks are meant; in both cases it may be
@@ -58,7 +70,7 @@ def branch_targets(task: BaseOperator, names: Iterable[str]) -> dict[str, list[s
     return resolved
 
 
-def _resolve(task: BaseOperator, name: str) -> list[str]:
+def _resolve(task: Operator, name: str) -> list[str]:
     dag = task.get_dag()
     if dag is None:
         return []
@@ -72,7 +84,7 @@ def _resolve(task: BaseOperator, name: str) -> list[str]:
     return []
 
 
-def _candidates(task: BaseOperator, name: str) -> list[str]:
+def _candidates(task: Operator, name: str) -> list[str]:
     """List what *name* may mean: the full id, or a name in one of the task groups around *task*."""
     candidates = [name]
     group = task.task_group

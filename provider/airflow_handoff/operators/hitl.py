@@ -6,7 +6,7 @@ meaning, the same returned keys. What is new has a safe default.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_handoff.compat.versions import require_airflow
@@ -28,6 +28,8 @@ from airflow_handoff.operators.waiting import STANDS_FOR, WaitingOperator  # noq
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from airflow_handoff.compat.structure import MappedOperator
 
 __all__ = [
     "ApprovalOperator",
@@ -109,19 +111,27 @@ class ApprovalOperator(_SkippingOperator):
         reject_policy: skipping.RejectPolicy = "any",
         **kwargs: Any,
     ) -> None:
-        for name in self.FIXED_ARGS:
-            if name in kwargs:
-                raise ValueError(f"Passing {name} to ApprovalOperator is not allowed.")
-        if reject_policy not in ("any", "majority", "all"):
-            raise InvalidQuestion(
-                f'"reject_policy" has to be "any", "majority" or "all", not {reject_policy!r}.'
-            )
+        self._check_fixed({**kwargs, "reject_policy": reject_policy})
         self.ignore_downstream_trigger_rules = ignore_downstream_trigger_rules
         self.fail_on_reject = fail_on_reject
         self.reject_policy = reject_policy
         super().__init__(options=[self.APPROVE, self.REJECT], multiple=False, **kwargs)
         self.hitl_summary_extra["ignore_downstream_trigger_rules"] = ignore_downstream_trigger_rules
         self.hitl_summary_extra["fail_on_reject"] = fail_on_reject
+
+    @classmethod
+    def _check_arguments(cls, arguments: Mapping[str, Any]) -> None:
+        cls._check_fixed(arguments)
+        super()._check_arguments({**arguments, "options": [cls.APPROVE, cls.REJECT]})
+
+    @classmethod
+    def _check_fixed(cls, arguments: Mapping[str, Any]) -> None:
+        for name in cls.FIXED_ARGS:
+            if name in arguments:
+                raise ValueError(f"Passing {name} to ApprovalOperator is not allowed.")
+        policy = arguments.get("reject_policy", "any")
+        if policy not in ("any", "majority", "all"):
+            raise InvalidQuestion(f'"reject_policy" has to be "any", "majority" or "all", not {policy!r}.')
 
     def _outcome(self, answer: Answer) -> tuple[str, str | None]:
         if self.APPROVE in answer.chosen_options:
@@ -162,14 +172,20 @@ class HITLBranchOperator(_SkippingOperator):
 
         :raises InvalidQuestion: if it has others.
         """
-        if asking.is_literal(self.options):  # noqa: SIM102 -- the walrus reads badly in a conjunction
-            if unknown := sorted(set(self.options_mapping) - set(self.options)):
-                raise InvalidQuestion(f"`options_mapping` contains keys that are not in `options`: {unknown}")
-        wrong = {key: value for key, value in self.options_mapping.items() if not isinstance(value, str)}
-        if wrong:
-            raise InvalidQuestion(
-                f"`options_mapping` values must be strings (task_ids).\nInvalid entries: {wrong}"
-            )
+        _check_options_mapping(self.options, self.options_mapping)
+
+    @classmethod
+    def _check_arguments(cls, arguments: Mapping[str, Any]) -> None:
+        super()._check_arguments(arguments)
+        _check_options_mapping(arguments.get("options"), arguments.get("options_mapping") or {})
+
+    @classmethod
+    def _check_mapped_in_dag(cls, task: MappedOperator, known: Sequence[Mapping[str, Any]]) -> None:
+        super()._check_mapped_in_dag(task, known)
+        for arguments in known:
+            options, renamed = arguments.get("options"), arguments.get("options_mapping") or {}
+            if options is not None and asking.is_literal(options) and isinstance(renamed, Mapping):
+                dagchecks.branch_targets(task, [renamed.get(name, name) for name in options])
 
     def _check_in_dag(self) -> None:
         super()._check_in_dag()
@@ -204,6 +220,21 @@ class HITLBranchOperator(_SkippingOperator):
         self._skip(context, returned, others, "all")
 
 
+def _check_options_mapping(options: Any, renamed: Any) -> None:
+    if not isinstance(renamed, Mapping):
+        return
+    if (
+        options is not None
+        and asking.is_literal(options)
+        and (unknown := sorted(set(renamed) - set(options)))
+    ):
+        raise InvalidQuestion(f"`options_mapping` contains keys that are not in `options`: {unknown}")
+    if wrong := {key: value for key, value in renamed.items() if not isinstance(value, str)}:
+        raise InvalidQuestion(
+            f"`options_mapping` values must be strings (task_ids).\nInvalid entries: {wrong}"
+        )
+
+
 class HITLEntryOperator(HITLOperator):
     """Asks a person to fill in a form; without *options* there is one, ``OK``.
 
@@ -219,6 +250,10 @@ class HITLEntryOperator(HITLOperator):
             kwargs["options"] = [self.OK]
             kwargs.setdefault("defaults", [self.OK])
         super().__init__(**kwargs)
+
+    @classmethod
+    def _completed(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return arguments if "options" in arguments else {"options": [cls.OK], **arguments}
 
 
 STANDS_FOR.update(

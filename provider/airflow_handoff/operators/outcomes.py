@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_handoff.compat.errors import AirflowFailException
+from airflow_handoff.compat.errors import AirflowException, AirflowFailException
 from airflow_handoff.compat.standard import HITLRejectException, HITLTimeoutError, HITLTriggerEventError
 from airflow_handoff.exceptions import HandoffError
 from airflow_handoff.hitl.question import Answer
@@ -61,6 +61,22 @@ class TooManyRefused(HandoffError, AirflowFailException):
 
 class RequestLost(HandoffError, HITLTriggerEventError):
     """The wait ended without an answer and without a timeout; a fault, so the task's retries apply."""
+
+
+class SkipImpossible(HandoffError, AirflowException):
+    """Tasks that a decision rules out could not be skipped; the task fails, so that they do not run.
+
+    :param names: the tasks.
+    :param found: how many of them exist.
+    :param index: the map index of the decision.
+    """
+
+    def __init__(self, names: Sequence[str], found: int, index: int) -> None:
+        super().__init__(
+            f"The decision rules out {list(names)!r} at map index {index}, but Airflow has made only "
+            f"{found} of {len(names)}: this task fails, so that none of them runs. Clear it to decide again."
+        )
+        self.names, self.found, self.index = tuple(names), found, index
 
 
 def answer_from(event: Mapping[str, Any]) -> Answer:

@@ -11,21 +11,25 @@ from airflow.sdk import BaseOperator
 
 from airflow_handoff.compat.errors import AirflowProviderDeprecationWarning
 from airflow_handoff.compat.params import own_params
+from airflow_handoff.compat.structure import checked_partial
 from airflow_handoff.exceptions import InvalidQuestion
 from airflow_handoff.hitl.links import required_actions_url
 from airflow_handoff.hitl.state import Kind
 from airflow_handoff.operators import asking, dagchecks, form
+from airflow_handoff.operators.hooks import OwnRules
+from airflow_handoff.operators.mapping import known_instances
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_handoff.compat.structure import RuntimeTaskInstanceProtocol
+    from airflow_handoff.compat.structure import MappedOperator, RuntimeTaskInstanceProtocol
 
 Notifier = Callable[[Any], Any]
 _CHECKED = ("options", "defaults", "multiple", "assigned_users", "response_timeout", "approval_key")
+_MAPPED = (*_CHECKED, "params", "options_mapping")
 
 
-class RequestOperator(BaseOperator):
+class RequestOperator(OwnRules, BaseOperator):
     """The arguments of a request; see :class:`airflow_handoff.operators.hitl.HITLOperator`."""
 
     template_fields: Collection[str] = (
@@ -83,21 +87,51 @@ class RequestOperator(BaseOperator):
         self.params = form.template_params(self.form.values())
         self.hitl_summary_extra: dict[str, Any] = {}
         asking.check_literals(self._asked(), self.form)
+        self.validate_options()
+        self.validate_params()
+        self.validate_defaults()
         if dag is not None:
             dagchecks.check_key_is_free(dag, RequestOperator, self.task_id, approval_key or self.task_id)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
-        """Begin to map the operator; literal arguments are checked at once, as without mapping."""
-        fields = form.form_fields(
-            own_params(kwargs.get("params"), None, frozenset(kwargs.get("params") or ()))
-        )
-        asking.check_literals({name: kwargs[name] for name in _CHECKED if name in kwargs}, fields)
+        """Begin to map the operator; what is literal is checked at once, as without mapping."""
+        cls._check_arguments(kwargs)
         begun = super().partial(**kwargs)
         task_id, dag = begun.kwargs["task_id"], begun.kwargs.get("dag")
         if dag is not None:
             dagchecks.check_key_is_free(dag, RequestOperator, task_id, kwargs.get("approval_key") or task_id)
-        return begun
+
+        def look(mapped: Any, final: bool) -> Callable[[MappedOperator], None]:
+            known = [cls._completed(a) for a in known_instances(kwargs, mapped, _MAPPED, final=final)]
+            for arguments in known:
+                cls._check_arguments(arguments)
+            return lambda task: cls._check_mapped_in_dag(task, known)
+
+        return checked_partial(begun, look)
+
+    @classmethod
+    def _check_arguments(cls, arguments: Mapping[str, Any]) -> None:
+        """Check literal arguments of a mapped request; those that are missing are not known yet."""
+        params = arguments.get("params")
+        given = params if isinstance(params, Mapping) else {}
+        fields = form.form_fields(own_params(given, None, frozenset(given)))
+        asking.check_literals({name: arguments[name] for name in _CHECKED if name in arguments}, fields)
+
+    @classmethod
+    def _completed(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add what the operator takes for arguments that neither ``partial`` nor ``expand`` has."""
+        return arguments
+
+    @classmethod
+    def _check_mapped_in_dag(cls, task: MappedOperator, known: Sequence[Mapping[str, Any]]) -> None:
+        """Check what needs the tasks around a mapped one.
+
+        :param known: the arguments of its instances, as far as they are known.
+        """
+        for arguments in known:
+            key = arguments.get("approval_key") or task.task_id
+            dagchecks.check_key_is_free(task.get_dag(), RequestOperator, task.task_id, key)
 
     def _asked(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _CHECKED}

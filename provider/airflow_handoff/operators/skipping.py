@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from airflow_handoff.compat.comms import count_instances, pull_of_all_indexes
 from airflow_handoff.compat.errors import DownstreamTasksSkipped
 from airflow_handoff.compat.structure import MappedOperator
+from airflow_handoff.operators.outcomes import SkipImpossible
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -28,7 +29,7 @@ RejectPolicy = Literal["any", "majority", "all"]
 SKIP_KEY = "skipmixin_key"
 #: What one map index wants to be skipped of the tasks that all indexes share.
 VOTES_KEY = "handoff_skip"
-EXPANSION_WAIT = 30.0
+EXPANSION_WAIT = 120.0
 EXPANSION_POLL = 0.25
 _UNTOUCHABLE = ("running", "success", "failed")
 
@@ -123,10 +124,12 @@ def _agreed(ti: RuntimeTaskInstanceProtocol, names: Sequence[str], policy: Rejec
 
 
 def _wait_for_expansion(ti: RuntimeTaskInstanceProtocol, names: Sequence[str], index: int) -> None:
-    """Wait until the tasks exist at this map index: before, Airflow ignores a skip silently."""
+    """Wait until the tasks exist at this map index: before, Airflow ignores a skip silently.
+
+    :raises SkipImpossible: if they do not appear in time: what was rejected must not run.
+    """
     end = time.monotonic() + EXPANSION_WAIT
     while (found := count_instances(ti, names, map_index=index)) < len(names):
         if time.monotonic() >= end:
-            log.warning("%d of %s exist at map index %d: the others cannot be skipped", found, names, index)
-            return
+            raise SkipImpossible(names, found, index)
         time.sleep(EXPANSION_POLL)

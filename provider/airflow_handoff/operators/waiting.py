@@ -26,6 +26,9 @@ STANDS_FOR: dict[str, type] = {}
 class WaitingOperator(RequestOperator):
     """The life of a request; see :class:`airflow_handoff.operators.hitl.HITLOperator`."""
 
+    #: What the task was parked with, once it goes on.
+    _parked: RequestState | None = None
+
     def execute(self, context: Context) -> Any:
         """Validate, notify, write the row, park: nothing slow happens once the request can be answered."""
         self._ask(context, self._new_state(context))
@@ -36,7 +39,8 @@ class WaitingOperator(RequestOperator):
         :raises InvalidQuestion: if they make no question.
         """
         ti = context["ti"]
-        defaults = None if self.defaults is None else asking.texts(self.defaults)
+        # No option is no answer: as without defaults, a timeout then fails the task.
+        defaults = asking.texts(self.defaults) or None if self.defaults is not None else None
         question = asking.question(
             subject=self.subject,
             body=self.body,
@@ -69,43 +73,45 @@ class WaitingOperator(RequestOperator):
         if state.deadline is not None:
             state = state.model_copy(update={"deadline": state.deadline + (_utcnow() - before)})
         self._show(state)
-        row_defaults = state.defaults if isinstance(judge_defaults(state), Accepted) else None
-        users = [person.model_dump() for person in state.question.assigned_users]
-        ti_id = context["ti"].id
-        self.log.info("Asking %s: %s", state.approval_key, state.question.subject)
-        row = comms.upsert_hitl_detail(
-            ti_id=ti_id,
-            subject=state.question.subject,
-            body=state.question.body,
-            options=state.question.options,
-            defaults=row_defaults,
-            multiple=state.question.multiple,
-            params=self.serialized_params,
-            assigned_users=users,
-        )
-        self._warn_if_stale(row, state.question)
+        settles = settle_time()  # a setting that cannot be read has to show before anybody can answer
+        self._write_row(context, state)
         now = _utcnow()
         # A timeout that resumes the task before the park has settled would be as fatal as such an answer.
-        ends = None if state.deadline is None else max(state.deadline, now + settle_time())
-
-        def trigger() -> BaseTrigger:
-            from airflow_handoff.triggers.hitl import HITLTrigger
-
-            return HITLTrigger(
-                ti_id=ti_id,
-                options=list(state.question.options),
-                params=self.serialized_params,
-                defaults=None if row_defaults is None else list(row_defaults),
-                multiple=state.question.multiple,
-                timeout_datetime=ends,
-            )
-
+        ends = None if state.deadline is None else max(state.deadline, now + settles)
         park(
             self,
-            trigger=trigger,
+            trigger=lambda: self._trigger(context, state, ends),
             method_name="execute_complete",
             kwargs=state.to_kwargs(),
             timeout=None if ends is None else ends - now,
+        )
+
+    def _write_row(self, context: Context, state: RequestState) -> None:
+        """Make the request answerable."""
+        self.log.info("Asking %s: %s", state.approval_key, state.question.subject)
+        row = comms.upsert_hitl_detail(
+            ti_id=context["ti"].id,
+            subject=state.question.subject,
+            body=state.question.body,
+            options=state.question.options,
+            defaults=_row_defaults(state),
+            multiple=state.question.multiple,
+            params=self.serialized_params,
+            assigned_users=[person.model_dump() for person in state.question.assigned_users],
+        )
+        self._warn_if_stale(row, state.question)
+
+    def _trigger(self, context: Context, state: RequestState, ends: datetime | None) -> BaseTrigger:
+        from airflow_handoff.triggers.hitl import HITLTrigger
+
+        defaults = _row_defaults(state)
+        return HITLTrigger(
+            ti_id=context["ti"].id,
+            options=list(state.question.options),
+            params=self.serialized_params,
+            defaults=None if defaults is None else list(defaults),
+            multiple=state.question.multiple,
+            timeout_datetime=ends,
         )
 
     def _warn_if_stale(self, row: Any, question: Question) -> None:
@@ -145,7 +151,10 @@ class WaitingOperator(RequestOperator):
         """Go on after the wait; an answer that Airflow could not hand over opens the request again."""
         reason = unusable_answer(next_method, next_kwargs)
         if reason is None:
-            return super().resume_execution(next_method, next_kwargs, context)
+            # Kept here, so that a subclass may override execute_complete as it is in the standard operators.
+            self._parked = RequestState.from_kwargs(next_kwargs)
+            kwargs = {name: value for name, value in (next_kwargs or {}).items() if name != HANDOFF_KEY}
+            return super().resume_execution(next_method, kwargs, context)
         state = self._new_state(context)
         ti = context["ti"]
         # Without the index Airflow returns what all instances of a mapped task have pushed.
@@ -155,16 +164,14 @@ class WaitingOperator(RequestOperator):
         state = state.model_copy(update={"refused": refused, "deadline": deadline})
         self._refuse(context, state, Refusal(reasons=(f"the form input cannot be stored: {reason}.",)))
 
-    def execute_complete(
-        self, context: Context, event: dict[str, Any], handoff: dict[str, Any] | None = None
-    ) -> Any:
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Judge the answer and finish, or ask again.
 
         :param event: what the scheduler, the api-server or the trigger says of the wait.
-        :param handoff: the state of the request; missing where another package has parked the task.
         :raises HumanTimeout: if nobody answered in time and there are no defaults.
         """
-        state = RequestState.from_kwargs({HANDOFF_KEY: handoff}) or self._new_state(context)
+        # Another package that parked the task has left no state.
+        state = self._parked or self._new_state(context)
         self._show(state)
         if "error" in event:
             return self._error(context, state, event)
@@ -174,6 +181,8 @@ class WaitingOperator(RequestOperator):
         verdict = judge(state, answer)
         if isinstance(verdict, Refused):
             self._refuse(context, state, _refusal(answer, verdict.reasons))
+        if reasons := self._own_reasons(verdict.answer):
+            self._refuse(context, state, _refusal(answer, reasons))
         return self._finish(context, state, verdict.answer, timedout=False)
 
     def _error(self, context: Context, state: RequestState, event: dict[str, Any]) -> Any:
@@ -182,15 +191,19 @@ class WaitingOperator(RequestOperator):
             return self._time_out(context, state, event)
         if event.get("error_type") == "validation":
             self._refuse(context, state, Refusal(reasons=(str(event["error"]),)))
+        self.process_trigger_event_error(event)
         raise RequestLost(f"The wait for an answer to {state.approval_key!r} was lost: {event['error']}")
 
     def _time_out(self, context: Context, state: RequestState, event: Mapping[str, Any]) -> Any:
         """Take the defaults, or fail: what a timeout does is always written by the Dag author."""
         verdict = judge_defaults(state)
-        if isinstance(verdict, Refused):
+        reasons = verdict.reasons if isinstance(verdict, Refused) else self._own_reasons(verdict.answer)
+        if isinstance(verdict, Refused) or reasons:
             self.hitl_summary_extra["error_type"] = "timeout"
             self._keep(context, state, "timed_out", HumanTimeout.__name__, None, timedout=True)
-            raise HumanTimeout(state.approval_key, " ".join(verdict.reasons))
+            if "error" in event:
+                self.process_trigger_event_error(dict(event))
+            raise HumanTimeout(state.approval_key, " ".join(reasons))
         answered_at = outcomes.answer_from(event).responded_at or _utcnow()
         answer = verdict.answer.model_copy(update={"responded_at": answered_at})
         self.log.info("Nobody answered in time: the defaults %s are taken.", list(answer.chosen_options))
@@ -246,6 +259,11 @@ class WaitingOperator(RequestOperator):
         self, context: Context, state: RequestState, answer: Answer, returned: dict[str, Any]
     ) -> None:
         """Do what follows from the answer; what raises here pushes *returned* first."""
+
+
+def _row_defaults(state: RequestState) -> tuple[str, ...] | None:
+    """The defaults that Airflow itself may take on a timeout."""
+    return state.defaults if isinstance(judge_defaults(state), Accepted) else None
 
 
 def _index(ti: Any) -> int:

@@ -220,3 +220,25 @@ def test_a_default_that_breaks_its_own_schema_stands_in_for_nothing(field: FormF
 def test_judging_never_raises(options: list[str], params: dict[str, str]) -> None:
     """Whatever comes in, the result is a verdict."""
     assert isinstance(judge(state(COUNT), answer(*options, **params)), (Accepted, Refused))
+
+
+def test_the_list_of_reasons_is_bounded_whatever_came_in() -> None:
+    """A value with a fault in each of its thousands of items is refused in a few sentences, at once."""
+    form = {
+        "xs": FormField(name="xs", schema={"type": "array", "items": {"type": "string"}}, has_default=False)
+    }
+    question = Question(subject="s", options=("a",), form=form)
+    state = RequestState(approval_key="k", kind="hitl", question=question)
+    verdict = judge(state, Answer(chosen_options=("a",), params_input={"xs": [1] * 16_000}))
+    assert isinstance(verdict, Refused)
+    assert len(verdict.reasons) == 11
+    assert sum(map(len, verdict.reasons)) < 4_000
+    assert verdict.reasons[-1] == "more is wrong than is listed here."
+
+
+def test_no_option_is_no_default() -> None:
+    """An empty list of defaults does not let a timeout pass as an answer."""
+    state = RequestState(
+        approval_key="k", kind="hitl", question=Question(subject="s", options=("a",)), defaults=()
+    )
+    assert isinstance(judge_defaults(state), Refused)

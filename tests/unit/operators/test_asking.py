@@ -165,3 +165,10 @@ def test_text_that_no_database_takes_is_told_before_anybody_is_asked(part: str, 
     }
     with pytest.raises(InvalidQuestion, match=f'"{part}" has'):
         question(**{**asked, part: value})
+
+
+@pytest.mark.parametrize("value", [timedelta.max, 999_999_999 * 86_400, True, "P99999999D"])
+def test_a_timeout_beyond_the_calendar_is_no_timeout(value: Any) -> None:
+    """It would fail the task when the deadline is worked out, though the Dag parsed."""
+    with pytest.raises(InvalidQuestion, match="response_timeout"):
+        timeout(value)

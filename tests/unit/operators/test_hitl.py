@@ -584,6 +584,41 @@ def test_case_mapped_group_reject_waits_for_the_expansion(driver: Driver) -> Non
     assert ("each.work", 1) in driver.supervisor.of("SkipDownstreamTasks")[0].tasks
 
 
+def test_what_was_rejected_never_runs_though_it_cannot_be_skipped(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Airflow does not make the instance in time, the decision fails: then nothing after it runs."""
+    monkeypatch.setattr("airflow_handoff.operators.skipping.EXPANSION_WAIT", 0.0)
+    driver.supervisor.counts["each.work", 1] = 0
+    done = driver.answer(mapped_group().get_task("each.ask"), "Reject", map_index=1)
+    assert done.state == "failed"
+    assert "Clear it to decide again" in str(done.error)
+    assert driver.supervisor.of("SkipDownstreamTasks") == []
+    assert driver.supervisor.xcom("each.ask", map_index=1)["chosen_options"] == ["Reject"]
+
+
+def test_without_any_default_option_a_timeout_fails(driver: Driver) -> None:
+    """``defaults=[]`` is written into no row and decides nothing."""
+    with DAG("d"):
+        task = ApprovalOperator(
+            task_id="ask", subject="s", defaults=[], response_timeout=timedelta(minutes=1)
+        )
+    parked = driver.start(task)
+    assert driver.supervisor.row.defaults is None
+    assert driver.resume(task, parked, TIMEOUT).state == "failed"
+
+
+def test_a_setting_that_cannot_be_read_shows_before_anybody_is_asked(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task fails with the name of the setting, and no request is left open."""
+    monkeypatch.setenv("AIRFLOW__HANDOFF__SETTLE_SECONDS", "soon")
+    done = driver.start(choose())
+    assert done.state == "failed"
+    assert "settle_seconds" in str(done.error)
+    assert driver.supervisor.of("CreateHITLDetailPayload") == []
+
+
 def mapped_operator(policy: str) -> Any:
     """Three mapped approvals before an unmapped task."""
     with DAG("d"):
