@@ -111,6 +111,8 @@ def parse_json(text: str, path: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise CapabilitiesError(path, f"expected JSON: {error.msg}", error.lineno) from None
+    except ValueError as error:
+        raise CapabilitiesError(path, f"expected JSON, and a value cannot be read: {error}") from None
     except RecursionError:
         raise CapabilitiesError(path, "expected JSON of a few levels, and the nesting is too deep") from None
 

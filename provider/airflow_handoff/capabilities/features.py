@@ -144,7 +144,7 @@ def parse_runs(text: str, path: str) -> dict[tuple[str, str], FeatureRun]:
             for name, by_version in data["features"].items()
             for version, run in by_version.items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CapabilitiesError(
             path, f"expected evidence of format {FORMAT}, and found {error}; record the system tests again"
         ) from None

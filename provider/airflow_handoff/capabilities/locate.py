@@ -157,7 +157,7 @@ def load_toml(text: str) -> dict[str, Any]:
 def _parsed(path: Path, parse: Any, text: str) -> Any:
     try:
         return parse(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LocatorError(str(path), f"the file cannot be read: {error}") from None
 
 

@@ -131,6 +131,14 @@ class Terminal(unittest.TestCase):
         self.assertEqual(run.last["type"], "RetryTask")
         self.assertIn("not_a_module_of_anybody", run.last["retry_reason"])
 
+    def test_a_start_that_cannot_be_read(self):
+        """A first frame without what a task needs ends in one sentence, not in a traceback."""
+        first = startup("nothing")
+        del first["ti"]["run_id"]
+        run = run_program(first)
+        self.assertEqual((run.code, run.stderr), (1, ""))
+        self.assertIn("StartupDetails cannot be read", str(run.logs))
+
     def test_refused_end_is_an_exit_code(self):
         """Where the end of the task is refused the process says so with its exit code."""
         run = run_program(startup("nothing"), {"SucceedTask": Refuse("API_SERVER_ERROR", status_code=409)})
@@ -216,6 +224,22 @@ class Parking(unittest.TestCase):
         run = run_program(startup("asks_in_vain", next_method=parked["next_method"], next_kwargs=kept))
         self.assertEqual(run.of("SetXCom")[0]["value"], "'Anybody?': too late")
 
+    def test_nobody_answered_is_final(self):
+        """A timeout that nobody catches fails for good with retries left, unless the policy says Retry."""
+        for task_id, kind in (("asks_to_the_end", "TaskState"), ("asks_until_somebody_answers", "RetryTask")):
+            parked = run_program(startup(task_id)).last
+            kept = {**parked["next_kwargs"], "event": {"error": "too late", "error_type": "timeout"}}
+            woken = {"next_method": parked["next_method"], "next_kwargs": kept, "should_retry": True}
+            run = run_program(startup(task_id, **woken))
+            self.assertEqual(run.last["type"], kind)
+            self.assertNotEqual(run.last.get("state"), "skipped")
+
+    def test_a_question_nobody_could_answer(self):
+        """No options, one given twice, and defaults that are no choice never reach a person."""
+        run = run_program(startup("asks_badly"))
+        self.assertEqual(run.of("CreateHITLDetailPayload"), [])
+        self.assertEqual(len(run.of("SetXCom")[0]["value"]), 4)
+
     def test_changed_question(self):
         """A question that is another one at the second run is refused, not answered by the first's answer."""
         parked = run_program(startup("asks_in_vain")).last
@@ -300,6 +324,24 @@ class Requests(unittest.TestCase):
         self.assertEqual(run.last["rendered_map_index"], "label")
         self.assertEqual(run.of("SkipDownstreamTasks")[0]["tasks"], ["down", ["mapped", 1]])
         self.assertEqual(run.of("PutVariable")[0]["value"], '{"n": 1}')
+
+    def test_an_event_through_an_alias(self):
+        """It names the alias as its source, and the alias is the outlet."""
+        asset = {"type": "AssetResult", "name": "a", "uri": "s3://bucket/a", "group": "asset"}
+        run = run_program(
+            startup("emits_through_an_alias"), {"GetAssetByName": asset, "GetAssetByUri": asset}
+        )
+        shared = {
+            "dest_asset_key": {"name": "a", "uri": "s3://bucket/a"},
+            "source_alias_name": "every",
+            "dest_asset_extra": {},
+        }
+        self.assertEqual(
+            run.last["outlet_events"],
+            [{**shared, "extra": {"rows": 3}}, {**shared, "extra": {}, "partition_key": "2026-11"}],
+        )
+        outlet = {"name": "every", "uri": None, "type": "AssetAlias"}
+        self.assertEqual(run.last["task_outlets"], [outlet])
 
     def test_refusals_are_raised_in_the_function(self):
         """Both ways of saying no reach the function as exceptions."""
@@ -394,6 +436,24 @@ class Logging(unittest.TestCase):
     def test_late_record_is_kept(self):
         """A record made after the end of the task was reported still arrives."""
         self.assertEqual(run_program(startup("logs")).events()[-1], "late")
+
+    def test_thresholds_that_cannot_be_read(self):
+        """Zero and NOTSET let everything through; what is neither a name nor a number counts as not set."""
+        from airflow_handoff_sdk.logs import thresholds
+
+        for text, expected in (("0", 0), ("notset", 0), ("", 20), ("\u00b2", 20), ("loud", 20), ("35", 35)):
+            env = {
+                "AIRFLOW__LOGGING__LOGGING_LEVEL": text,
+                "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "a=\u00b2 b=0",
+            }
+            self.assertEqual(thresholds(env), (expected, {"b": 0}), text)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
+    def test_a_forked_child_writes_to_stderr(self):
+        """Its lines never come between the bytes of its parent's."""
+        run = run_program(startup("forks"))
+        self.assertEqual(run.events(), ["loading", "of the parent"])
+        self.assertIn("of the child", run.stderr)
 
     def test_printed_lines(self):
         """What is printed goes to stdout, its last line without a newline too."""

@@ -69,7 +69,7 @@ class Signals(unittest.TestCase):
         raise TooLate
 
     def test_frames_stay_whole(self):
-        """However often a big request is interrupted, every frame arrives whole and every reply is its own."""
+        """However often a big request is interrupted, every frame is whole and every reply its own."""
         frames = []
 
         def supervise():

@@ -76,6 +76,7 @@ struct Woken {
 }
 
 fn woken(ctx: &Context, woken: Woken) -> TaskResult<(Value, i64, i64)> {
+    tracing::info!(is_moment = woken.event.as_moment().is_some(), "woken");
     Ok((woken.event, woken.a, ctx.try_number()))
 }
 
@@ -205,6 +206,16 @@ fn asks_a_form(ctx: &Context) -> TaskResult<Option<u64>> {
     Ok(since.transpose()?.map(|since| since.as_secs()))
 }
 
+fn asks_badly(ctx: &Context) -> TaskResult<Vec<bool>> {
+    let bad: [(&[&str], &[&str]); 4] =
+        [(&[], &[]), (&["a", "a"], &[]), (&["a"], &["b"]), (&["a", "b"], &["a", "b"])];
+    let refused = |(options, defaults): (&[&str], &[&str])| {
+        let question = Question::new("Which?").options(options.iter().copied());
+        matches!(ctx.ask_human(question.defaults(defaults.iter().copied())), Err(TaskError::Error(_)))
+    };
+    Ok(bad.map(refused).to_vec())
+}
+
 fn not_json(_: &Context) -> TaskResult<f64> {
     Ok(f64::NAN)
 }
@@ -265,6 +276,7 @@ fn main() -> ExitCode {
         .task("dag", "defers_until", defers_until)
         .task("dag", "moments", moments)
         .task("dag", "asks_a_form", asks_a_form)
+        .task("dag", "asks_badly", asks_badly)
         .task("dag", "not_json", not_json)
         .task("dag", "many_threads", many_threads)
         .task("dag", "logs", logs)

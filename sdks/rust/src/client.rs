@@ -143,9 +143,13 @@ impl Client {
         if !writer.carrier.is_nil() {
             writer.carrier.encode(&mut buffer);
         }
-        let size = u32::try_from(buffer.len() - 4).map_err(|_| {
-            Error::Wire(format!("a frame of {} bytes, 4294967295 is the most", buffer.len() - 4))
-        })?;
+        let Ok(size) = u32::try_from(buffer.len() - 4) else {
+            lock(&self.waiting).replies.remove(&id);
+            return Err(Error::Wire(format!(
+                "a frame of {} bytes, 4294967295 is the most",
+                buffer.len() - 4
+            )));
+        };
         buffer[..4].copy_from_slice(&size.to_be_bytes());
         let sent = writer.stream.write_all(&buffer);
         writer.buffer = buffer;

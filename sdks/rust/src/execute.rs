@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::human::ASKED;
 use crate::messages::{RetryTask, SucceedTask, TaskState};
-use crate::outcome::{Decision, Park, TaskError, TaskResult, TriggerFailed};
+use crate::outcome::{Decision, HumanTimeout, Park, TaskError, TaskResult, TriggerFailed};
 use crate::tasks::{Task, Tasks};
 use crate::time::now;
 use crate::value::Value;
@@ -211,8 +211,19 @@ fn decided(error: &TaskError, context: &Context, task: &Task) -> Decision {
     } else {
         tracing::error!(causes = causes.join("; "), "The task function failed: {error}");
     }
-    let Some(policy) = &task.policy else { return Decision::Default };
-    catch_unwind(AssertUnwindSafe(|| policy(error, context))).unwrap_or(Decision::Default)
+    let decided = match &task.policy {
+        Some(policy) => {
+            catch_unwind(AssertUnwindSafe(|| policy(error, context))).unwrap_or(Decision::Default)
+        }
+        None => Decision::Default,
+    };
+    match (&decided, error) {
+        // That nobody answered is a decision: asking again from the start would undo it.
+        (Decision::Default, TaskError::Error(cause)) if cause.is::<HumanTimeout>() => {
+            Decision::Fail(error.to_string())
+        }
+        _ => decided,
+    }
 }
 
 fn park(park: &Park, context: &Context) -> Result<()> {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
@@ -92,6 +92,22 @@ impl Question {
         self.timeout = Some(timeout);
         self
     }
+
+    fn check_options(&self) -> TaskResult<()> {
+        let (options, multiple) = (&self.detail.options, self.detail.multiple == Some(true));
+        if options.is_empty() || options.iter().collect::<BTreeSet<_>>().len() < options.len() {
+            return Err(TaskError::message(format!(
+                "a question needs options, each of them once, and has {options:?}"
+            )));
+        }
+        let defaults = self.detail.defaults.as_deref().unwrap_or_default();
+        if defaults.iter().any(|option| !options.contains(option)) || (defaults.len() > 1 && !multiple) {
+            return Err(TaskError::message(format!(
+                "the defaults {defaults:?} are no choice among {options:?} with multiple={multiple}"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// A field of a question's form.
@@ -153,7 +169,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The first chosen option.
+    /// The first chosen option; empty where none was chosen.
     pub fn choice(&self) -> &str {
         self.chosen_options.first().map_or("", String::as_str)
     }
@@ -231,7 +247,9 @@ impl Context {
     ///
     /// # Errors
     /// Hand every error on with `?`: the first of them ends the process. After the timeout, without
-    /// defaults, [`TaskError::Error`] holds a [`HumanTimeout`].
+    /// defaults, [`TaskError::Error`] holds a [`HumanTimeout`]; it is a decision and no fault, and fails the
+    /// task for good unless its retry policy says otherwise. No options, one that is there twice, and
+    /// defaults that nobody could choose are errors before anybody is asked.
     pub fn ask_human(&self, question: Question) -> TaskResult<Answer> {
         let mut replay = self.replay();
         if let Some(event) = replay.next(&question.detail.subject)? {
@@ -244,6 +262,7 @@ impl Context {
         if let Some(problem) = question.problem {
             return Err(problem.into());
         }
+        question.check_options()?;
         let subject = question.detail.subject.clone();
         self.client().request(&CreateHITLDetailPayload { ti_id: self.ti_id().into(), ..question.detail })?;
         let mut kept = BTreeMap::from([

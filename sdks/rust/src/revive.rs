@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::time;
 use crate::value::Value;
 
 impl Value {
@@ -22,12 +23,16 @@ impl Value {
         }
     }
 
-    /// Return the moment of a [`Value::Moment`].
+    /// Return the moment of a [`Value::Moment`], or of RFC 3339 text, which it becomes as part of a struct.
     pub fn as_moment(&self) -> Option<SystemTime> {
-        let Value::Moment { seconds, nanos } = self else { return None };
+        let (seconds, nanos) = match self {
+            Value::Moment { seconds, nanos } => (*seconds, *nanos),
+            Value::Str(text) => time::parse(text)?,
+            _ => return None,
+        };
         let whole = Duration::from_secs(seconds.unsigned_abs());
-        let start = if *seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
-        start?.checked_add(Duration::from_nanos(u64::from(*nanos)))
+        let start = if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+        start?.checked_add(Duration::from_nanos(u64::from(nanos)))
     }
 }
 

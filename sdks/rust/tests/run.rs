@@ -268,7 +268,9 @@ fn each_answer_runs_the_function_again() {
     let again = |run: &Run, event: Json| {
         let mut kwargs = run.last()["next_kwargs"].clone();
         kwargs["event"] = event;
-        startup("asks", json!({}), json!({"next_method": run.last()["next_method"], "next_kwargs": kwargs}))
+        let server =
+            json!({"next_method": run.last()["next_method"], "next_kwargs": kwargs, "should_retry": true});
+        startup("asks", json!({}), server)
     };
     let first = simple(plain("asks"));
     assert_eq!(first.kinds(), ["CreateHITLDetailPayload", "AwaitInputTask"]);
@@ -284,7 +286,15 @@ fn each_answer_runs_the_function_again() {
     let third = simple(again(&second, late));
     assert_eq!(third.of("SetXCom")[0]["value"], json!(["yes", "tested", "no", true]));
     let in_vain = simple(again(&first, json!({"error": "too late", "error_type": "timeout"})));
+    // Although a retry is left: that nobody answered is a decision.
     assert_eq!(in_vain.last()["state"], "failed");
+}
+
+#[test]
+fn a_question_nobody_could_answer_is_never_asked() {
+    let run = simple(plain("asks_badly"));
+    assert!(run.of("CreateHITLDetailPayload").is_empty());
+    assert_eq!(run.of("SetXCom")[0]["value"], json!([true, true, true, true]));
 }
 
 #[test]
@@ -438,6 +448,7 @@ fn a_moment_in_the_event_is_restored_for_the_resuming_function() {
     let server = json!({"next_method": "woken", "next_kwargs": {"a": 1, "event": moment(0.0)}});
     let run = simple(startup("defers", json!({}), server));
     assert_eq!(run.of("SetXCom")[0]["value"], json!(["1970-01-01T00:00:00.000000+00:00", 1, 1]));
+    assert!(run.logs.iter().any(|line| line["event"] == "woken" && line["is_moment"] == true));
 }
 
 #[test]

@@ -9,7 +9,7 @@ from airflow_handoff.capabilities.claims import current_version
 from airflow_handoff.capabilities.evidence import Proof
 from airflow_handoff.capabilities.versions import is_older
 
-_RUN = "Run `handoff conformance` against this SDK and commit the evidence file."
+_RUN = "Run the cases against this SDK and commit the evidence file."
 
 
 def claim_without_evidence(subject: Subject) -> Iterator[Finding]:

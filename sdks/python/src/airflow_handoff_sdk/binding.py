@@ -65,7 +65,7 @@ def bind(function: Callable[..., Any], context: Context, given: dict[str, Any]) 
     if missing:
         raise BindingError(
             f"{_label(function)} needs {missing} and the supervisor sent {sorted(given) or 'no arguments'}: "
-            "Airflow 3.3's coordinators carry none; pull an XCom, or run it with ExternalRuntimeOperator"
+            "Airflow 3.3 sends none to stub tasks; give the parameter a default, or pull an XCom"
         )
     return found
 

@@ -1,8 +1,8 @@
 """The channel to the supervisor: one request at a time or many threads at once.
 
 A signal handler may raise between any two steps of a request, ``KeyboardInterrupt`` for one, and the task
-still has to report how it ended. So what was sent and received is counted inside of the same C call that sends
-and receives: Python runs no handler in the middle of one. Whoever comes next finishes the frame.
+still has to report how it ended. So what was sent and received is counted inside of the same C call that
+sends and receives: Python runs no handler in the middle of one. Whoever comes next finishes the frame.
 """
 
 from __future__ import annotations

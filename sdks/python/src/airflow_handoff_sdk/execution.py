@@ -6,7 +6,7 @@ import logging
 
 from airflow_handoff_sdk.binding import bind, bound_arguments
 from airflow_handoff_sdk.context import Context, _current
-from airflow_handoff_sdk.errors import SdkError, TriggerFailed
+from airflow_handoff_sdk.errors import HumanTimeout, SdkError, TriggerFailed
 from airflow_handoff_sdk.human import ASKED
 from airflow_handoff_sdk.outcomes import Fail, Park, Retry, Skip, iso_moment, now, seconds
 from airflow_handoff_sdk.requests import UNSET, RetryTask, SucceedTask, TaskState
@@ -138,7 +138,13 @@ def unsayable(error: BaseException, context: Context) -> Body:
 
 
 def _decided(error: BaseException, context: Context, found: Task | None) -> Exception | None:
-    """Return what the task's retry policy makes of an error."""
+    """Return what the task's retry policy makes of an error, and what is done without one."""
+    decided = _by_policy(error, context, found)
+    # That nobody answered is a decision: asking again from the start would undo it.
+    return Fail(str(error)) if decided is None and isinstance(error, HumanTimeout) else decided
+
+
+def _by_policy(error: BaseException, context: Context, found: Task | None) -> Exception | None:
     if found is None or found.retry_policy is None or not isinstance(error, Exception):
         return None
     try:

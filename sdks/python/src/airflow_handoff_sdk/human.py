@@ -34,8 +34,8 @@ class Answer:
 
     @property
     def choice(self) -> str:
-        """The first chosen option."""
-        return self.chosen_options[0]
+        """The first chosen option; empty where none was chosen."""
+        return self.chosen_options[0] if self.chosen_options else ""
 
 
 class Replay:
@@ -84,12 +84,15 @@ def ask_human(
     start, in a new process, and this call returns. So keep what comes before it cheap and repeatable.
     A function that resumed a deferral runs again with the same event.
 
+    :param options: one or more, each once.
     :param defaults: options that count as chosen at the timeout.
     :param multiple: allow more than one option.
     :param params: a form: names to values, or to ``{"value": ..., "schema": {...}, "description": ...}``.
     :param assigned_users: ``{"id": ..., "name": ...}`` of those who may answer; everybody without it.
     :param timeout: seconds or a ``timedelta``.
-    :raises HumanTimeout: after the timeout, where there are no defaults.
+    :raises HumanTimeout: after the timeout, where there are no defaults. It is a decision and no fault: the
+        task fails for good unless the function catches it or the retry policy says otherwise.
+    :raises ValueError: for no options, one that is there twice, or defaults that nobody could choose.
     """
     from airflow_handoff_sdk.context import current_context
     from airflow_handoff_sdk.requests import UNSET, AwaitInputTask, CreateHITLDetailPayload
@@ -101,6 +104,7 @@ def ask_human(
         if event.get("error"):
             raise HumanTimeout(f"{subject!r}: {event['error']}")
         return Answer(event)
+    _check_options(list(options), list(defaults or ()), multiple)
     context.request(
         CreateHITLDetailPayload(
             ti_id=context.ti_id,
@@ -123,6 +127,16 @@ def ask_human(
             timeout=UNSET if timeout is None else iso_duration(timeout),
         )
     )
+
+
+def _check_options(options: list[str], defaults: list[str], multiple: bool) -> None:
+    if not options or len(set(options)) < len(options):
+        raise ValueError(f"a question needs options, each of them once, and has {options!r}")
+    strangers = [option for option in defaults if option not in options]
+    if strangers or (len(defaults) > 1 and not multiple):
+        raise ValueError(
+            f"the defaults {defaults!r} are no choice among {options!r} with multiple={multiple}"
+        )
 
 
 def form(params: dict[str, Any]) -> dict[str, Any]:

@@ -52,20 +52,20 @@ def thresholds(environ: dict[str, str]) -> tuple[int, dict[str, int]]:
     :param environ: ``AIRFLOW__LOGGING__LOGGING_LEVEL`` and ``AIRFLOW__LOGGING__NAMESPACE_LEVELS`` are read;
         what cannot be understood counts as not set.
     """
-    overall = level_number(environ.get("AIRFLOW__LOGGING__LOGGING_LEVEL", "")) or logging.INFO
+    overall = level_number(environ.get("AIRFLOW__LOGGING__LOGGING_LEVEL", ""))
     single = {}
     for item in environ.get("AIRFLOW__LOGGING__NAMESPACE_LEVELS", "").replace(",", " ").split():
         name, _, level = item.partition("=")
         number = level_number(level)
         if name and number is not None:
             single[name] = number
-    return overall, single
+    return logging.INFO if overall is None else overall, single
 
 
 def level_number(text: str) -> int | None:
     """Return the number of a level given by name or number; ``None`` where it is neither."""
     text = text.strip().lower()
-    if text.isdigit():
+    if text.isdecimal():
         return int(text)
     return 0 if text == "notset" else _NUMBERS.get(text)
 
@@ -92,6 +92,7 @@ class WireHandler(logging.Handler):
         self._lines: list[tuple[bytes, list[int]]] = []
         self._sending = False
         self._ended = False
+        self._pid = os.getpid()
 
     def connect(self, sock: socket.socket) -> None:
         """Send the kept records in their order, and everything from now on.
@@ -121,7 +122,12 @@ class WireHandler(logging.Handler):
         try:
             if not self.wants(record):
                 return
-            self._lines.append((to_line(record), []))
+            line = to_line(record)
+            if os.getpid() != self._pid:
+                # A forked child's line on the same socket could end up inside of one of its parent's.
+                _to_stderr(line)
+                return
+            self._lines.append((line, []))
             self._send()
         except Exception:  # a log record never fails the task
             self.handleError(record)
@@ -133,6 +139,8 @@ class WireHandler(logging.Handler):
 
     def flush(self) -> None:
         """Send what an interrupted record has left behind."""
+        if os.getpid() != self._pid:
+            return
         self.acquire()
         try:
             self._sending = False

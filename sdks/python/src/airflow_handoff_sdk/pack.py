@@ -4,7 +4,8 @@ The name of the bundle decides its form. ``.py``: the file itself, with its mani
 executed to learn what it holds. ``.pyz``: a folder whose ``__main__.py`` imports the tasks, as one archive.
 Any other name: an executable (format AFBNDL01), which is a shell line that starts Python on the file itself,
 the source, the manifest and a trailer. It runs where native programs run; ``$AIRFLOW_HANDOFF_PYTHON`` names
-the interpreter, ``python3`` without it.
+the interpreter, ``python3`` without it, and the SDK must be importable there. A coordinator passes neither
+that name nor ``PYTHONPATH`` on by itself: give them to it as ``env``.
 """
 
 from __future__ import annotations

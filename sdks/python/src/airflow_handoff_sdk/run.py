@@ -79,15 +79,18 @@ def _serve(target: str, options: dict[str, str]) -> int:
 def _work(comm: socket.socket, problem: BaseException | None) -> int:
     from airflow_handoff_sdk.client import Client
     from airflow_handoff_sdk.context import Context
-    from airflow_handoff_sdk.errors import SdkError
+    from airflow_handoff_sdk.errors import SdkError, WireError
     from airflow_handoff_sdk.execution import log, run_task, unsayable
     from airflow_handoff_sdk.tasks import REGISTRY
 
     client = Client(comm)
     try:
         startup: Any = client.read_startup()
-        client.carrier = startup["ti"].get("context_carrier")
-        context = Context(client, startup)
+        try:
+            client.carrier = startup["ti"].get("context_carrier")
+            context = Context(client, startup)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise WireError(f"StartupDetails cannot be read: {type(error).__name__} {error}") from error
         message = run_task(context, REGISTRY, problem)
         client.settle()
         try:

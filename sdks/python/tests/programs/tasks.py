@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -167,6 +168,48 @@ def asks_in_vain():
         ask_human("Anybody?", ["yes"])
     except HumanTimeout as error:
         return str(error)
+
+
+@task("dag")
+def asks_to_the_end():
+    ask_human("Anybody?", ["yes"])
+
+
+def ask_again(error, ctx):
+    return Retry("ask again") if isinstance(error, HumanTimeout) else None
+
+
+@task("dag", retry_policy=ask_again)
+def asks_until_somebody_answers():
+    ask_human("Anybody?", ["yes"])
+
+
+@task("dag")
+def asks_badly():
+    said = []
+    for options, defaults in (([], []), (["a", "a"], []), (["a"], ["b"]), (["a", "b"], ["a", "b"])):
+        try:
+            ask_human("Which?", options, defaults=defaults)
+        except ValueError as error:
+            said.append(str(error))
+    return said
+
+
+@task("dag")
+def forks():
+    child = os.fork()
+    if not child:
+        log.info("of the child")
+        logging.shutdown()
+        os._exit(0)
+    os.waitpid(child, 0)
+    log.info("of the parent")
+
+
+@task("dag")
+def emits_through_an_alias(ctx):
+    ctx.assets.emit(name="a", alias="every", extra={"rows": 3})
+    ctx.assets.emit(uri="s3://bucket/a", alias="every", partition_key="2026-11")
 
 
 @dataclass
