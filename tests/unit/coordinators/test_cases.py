@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import socket
+import statistics
 import sys
 import threading
 import time
@@ -292,11 +293,15 @@ def test_case_grandchild_that_shares_the_output(stage: Any) -> None:
 
 def test_case_exit_tail(stage: Any) -> None:
     """exit-tail: a process's end is seen at once, not at the next tick, 30 times."""
+    tails = []
     for _ in range(30):
         result = stage.script('succeed(); print("left at", time.monotonic(), flush=True); os._exit(0)')
         ended = time.monotonic()
         left = next(float(line.split()[-1]) for line in result.lines() if line.startswith("left at"))
-        assert ended - left < 4  # the fault cost five seconds
+        tails.append(ended - left)
+    # The fault cost five seconds in a third of them. On a busy machine one may be late, but not half of them.
+    assert max(tails) < 4
+    assert statistics.median(tails) < 0.5
 
 
 @pytest.mark.parametrize("retry", [False, True])

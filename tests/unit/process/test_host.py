@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import textwrap
@@ -260,14 +261,17 @@ def test_a_killed_guard_ends_the_runtime(stage: Stage) -> None:
 
 def test_case_exit_tail() -> None:
     """exit-tail: the host sees its runtime's end at once, not at the next tick."""
+    tails = []
     for _ in range(20):
         stage = Stage()
         stage.python("comm, logs = meet(); logs.sendall(repr(time.monotonic()).encode())")
         stage.to_the_end()
         ended = time.monotonic()
         stage.host.close()
-        # The fault cost five seconds.
-        assert ended - float(stage.listener.heard["logs"]) < 4
+        tails.append(ended - float(stage.listener.heard["logs"]))
+    # The fault cost five seconds. On a busy machine one may be late, but not half of them.
+    assert max(tails) < 4
+    assert statistics.median(tails) < 0.5
 
 
 def test_a_wait_without_a_limit_ends_with_the_runtime(stage: Stage) -> None:
