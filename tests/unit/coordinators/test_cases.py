@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import json
 import os
 import signal
 import socket
@@ -131,6 +132,19 @@ def test_case_broken_frame_after_the_report(stage: Any) -> None:
     assert result.state == "success"
     (line,) = [line for line in result.lines("warning") if "broke the wire" in line]
     assert "at byte " in line
+
+
+def test_the_cap_of_a_frame_is_the_coordinators(stage: Any) -> None:
+    """A message above ``max_frame`` ends the task; a reply above it is an error that the program gets."""
+    result = stage.script('ask("SetXCom", key="k", value="x" * 5000)', max_frame=4000)
+    assert result.state == "failed"
+    assert "broke the wire" in result.text
+    stage.api.variables["large"] = "x" * 5000
+    result = stage.script("say('got', reply=ask('GetVariable', key='large')); succeed()", max_frame=4000)
+    assert result.state == "success"
+    body, error = next(one for one in result.log if one["event"] == "got")["reply"]
+    assert body is None
+    assert "4000" in json.dumps(error)
 
 
 def test_a_frame_cut_short(stage: Any) -> None:
