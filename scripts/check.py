@@ -53,6 +53,8 @@ def lint_jobs() -> list[Job]:
         Job("seams to Airflow", (str(BIN / "python"), "scripts/check_seams.py")),
         Job("claims", (str(BIN / "handoff"), "capabilities", "check")),
         Job("generated tables", (str(BIN / "handoff"), "capabilities", "matrix", "--check")),
+        Job("news", (str(BIN / "towncrier"), "build", "--draft", "--version", "next")),
+        Job("hooks", (str(BIN / "prek"), "run", "--all-files")),
     ]
 
 
