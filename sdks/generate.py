@@ -427,14 +427,14 @@ def drop_state(definition: Schema) -> Schema:
     return {**definition, "properties": kept}
 
 
-def outputs(schema: Schema) -> dict[Path, str]:
-    """Return the text of every generated file."""
+def outputs(schema: Schema, folder: Path = HERE) -> dict[Path, str]:
+    """Return the text of every generated file, for the SDKs in a folder."""
     check_lists(schema["$defs"])
-    python = HERE / "python" / "src" / "airflow_handoff_sdk"
+    python = folder / "python" / "src" / "airflow_handoff_sdk"
     return {
         python / "requests.py": python_requests(schema),
         python / "replies.py": python_replies(schema),
-        HERE / "rust" / "src" / "messages.rs": rust_messages(schema),
+        folder / "rust" / "src" / "messages.rs": rust_messages(schema),
     }
 
 
@@ -442,18 +442,23 @@ def main() -> int:
     """Write the files, or with ``--check`` compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 on a difference")
-    check = parser.parse_args().check
+    parser.add_argument("--schema", type=Path, help="a schema file instead of the installed Airflow's")
+    parser.add_argument("--output", type=Path, default=HERE, help="the folder of the SDKs (default: here)")
+    options = parser.parse_args()
+    schema = json.loads(options.schema.read_text()) if options.schema else installed_schema()
     stale = []
-    for path, text in outputs(installed_schema()).items():
+    for path, text in outputs(schema, options.output).items():
         if path.exists() and path.read_text() == text:
             continue
         stale.append(path)
-        if not check:
+        if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        sys.stdout.write(f"{'differs' if check else 'wrote'}: {path.relative_to(HERE.parent)}\n")
-    if check and stale:
+        shown = path.relative_to(options.output)
+        sys.stdout.write(f"{'differs' if options.check else 'wrote'}: {shown}\n")
+    if options.check and stale:
         sys.stdout.write("run: python sdks/generate.py\n")
-    return int(check and bool(stale))
+    return int(options.check and bool(stale))
 
 
 if __name__ == "__main__":

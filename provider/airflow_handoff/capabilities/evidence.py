@@ -1,8 +1,8 @@
 """The generated file beside a manifest that proves its claims: ``capabilities.evidence.json``.
 
 Whoever runs the cases of the dimensions writes it; nobody edits it by hand. The format is stable: a reader
-accepts ``format: 1`` and ignores keys that it does not know, a writer that changes the meaning of a key raises
-the number. There is no time in it, so that the same run writes the same bytes.
+accepts ``format: 1`` and ignores keys that it does not know, a writer that changes the meaning of a key
+raises the number. There is no time in it, so that the same run writes the same bytes.
 """
 
 from __future__ import annotations

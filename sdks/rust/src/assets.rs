@@ -109,14 +109,29 @@ impl AssetEvents<'_> {
         let found: AssetEventsResult = match of {
             Source::Alias(alias) => {
                 let alias_name = alias.into();
-                client.ask(&GetAssetEventByAssetAlias { alias_name, after, before, limit, ascending })
+                client.ask(&GetAssetEventByAssetAlias {
+                    alias_name,
+                    after,
+                    before,
+                    limit,
+                    ascending,
+                    ..Default::default()
+                })
             }
             Source::Asset(asset) => {
                 let (name, uri) = match asset {
                     AssetRef::Name(name) => (Some(name.into()), None),
                     AssetRef::Uri(uri) => (None, Some(uri.into())),
                 };
-                client.ask(&GetAssetEventByAsset { name, uri, after, before, limit, ascending })
+                client.ask(&GetAssetEventByAsset {
+                    name,
+                    uri,
+                    after,
+                    before,
+                    limit,
+                    ascending,
+                    ..Default::default()
+                })
             }
         }?;
         Ok(found.asset_events)
@@ -135,8 +150,10 @@ impl Context {
     /// One that [`Error::is_not_found`] where it does not.
     pub fn asset(&self, asset: AssetRef<'_>) -> Result<AssetResult, Error> {
         match asset {
-            AssetRef::Name(name) => self.client().ask(&GetAssetByName { name: name.into() }),
-            AssetRef::Uri(uri) => self.client().ask(&GetAssetByUri { uri: uri.into() }),
+            AssetRef::Name(name) => {
+                self.client().ask(&GetAssetByName { name: name.into(), ..Default::default() })
+            }
+            AssetRef::Uri(uri) => self.client().ask(&GetAssetByUri { uri: uri.into(), ..Default::default() }),
         }
     }
 
@@ -170,9 +187,19 @@ impl Context {
             Some(alias) => {
                 event.insert("source_alias_name".into(), alias.into());
                 event.insert("dest_asset_extra".into(), Value::Map(Vec::new()));
-                AssetProfile { name: Some(alias.into()), uri: None, type_: "AssetAlias".into() }
+                AssetProfile {
+                    name: Some(alias.into()),
+                    uri: None,
+                    type_: "AssetAlias".into(),
+                    ..Default::default()
+                }
             }
-            None => AssetProfile { name: Some(found.name), uri: Some(found.uri), type_: "Asset".into() },
+            None => AssetProfile {
+                name: Some(found.name),
+                uri: Some(found.uri),
+                type_: "Asset".into(),
+                ..Default::default()
+            },
         };
         let mut emitted = self.emitted();
         if !emitted.outlets.contains(&profile) {
@@ -208,8 +235,12 @@ impl AssetStore<'_> {
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
         let (client, key) = (self.0.client(), key.to_owned());
         let found: Option<AssetStateStoreResult> = optional(match self.1 {
-            AssetRef::Name(name) => client.ask(&GetAssetStateStoreByName { name: name.into(), key }),
-            AssetRef::Uri(uri) => client.ask(&GetAssetStateStoreByUri { uri: uri.into(), key }),
+            AssetRef::Name(name) => {
+                client.ask(&GetAssetStateStoreByName { name: name.into(), key, ..Default::default() })
+            }
+            AssetRef::Uri(uri) => {
+                client.ask(&GetAssetStateStoreByUri { uri: uri.into(), key, ..Default::default() })
+            }
         })?;
         found.map(|found| found.value.into_type()).transpose()
     }
@@ -221,10 +252,15 @@ impl AssetStore<'_> {
     pub fn set(&self, key: &str, value: &impl Serialize) -> Result<(), Error> {
         let (client, key, value) = (self.0.client(), key.to_owned(), Value::from_json(value)?);
         match self.1 {
-            AssetRef::Name(name) => {
-                client.request(&SetAssetStateStoreByName { name: name.into(), key, value })
+            AssetRef::Name(name) => client.request(&SetAssetStateStoreByName {
+                name: name.into(),
+                key,
+                value,
+                ..Default::default()
+            }),
+            AssetRef::Uri(uri) => {
+                client.request(&SetAssetStateStoreByUri { uri: uri.into(), key, value, ..Default::default() })
             }
-            AssetRef::Uri(uri) => client.request(&SetAssetStateStoreByUri { uri: uri.into(), key, value }),
         }
         .map(drop)
     }
@@ -236,8 +272,12 @@ impl AssetStore<'_> {
     pub fn delete(&self, key: &str) -> Result<(), Error> {
         let (client, key) = (self.0.client(), key.to_owned());
         match self.1 {
-            AssetRef::Name(name) => client.request(&DeleteAssetStateStoreByName { name: name.into(), key }),
-            AssetRef::Uri(uri) => client.request(&DeleteAssetStateStoreByUri { uri: uri.into(), key }),
+            AssetRef::Name(name) => {
+                client.request(&DeleteAssetStateStoreByName { name: name.into(), key, ..Default::default() })
+            }
+            AssetRef::Uri(uri) => {
+                client.request(&DeleteAssetStateStoreByUri { uri: uri.into(), key, ..Default::default() })
+            }
         }
         .map(drop)
     }
@@ -249,8 +289,12 @@ impl AssetStore<'_> {
     pub fn clear(&self) -> Result<(), Error> {
         let client = self.0.client();
         match self.1 {
-            AssetRef::Name(name) => client.request(&ClearAssetStateStoreByName { name: name.into() }),
-            AssetRef::Uri(uri) => client.request(&ClearAssetStateStoreByUri { uri: uri.into() }),
+            AssetRef::Name(name) => {
+                client.request(&ClearAssetStateStoreByName { name: name.into(), ..Default::default() })
+            }
+            AssetRef::Uri(uri) => {
+                client.request(&ClearAssetStateStoreByUri { uri: uri.into(), ..Default::default() })
+            }
         }
         .map(drop)
     }

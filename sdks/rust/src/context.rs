@@ -213,6 +213,7 @@ impl Context {
             run_id: self.run_id().into(),
             task_id: self.task_id().into(),
             map_index: Some(self.map_index()),
+            ..Default::default()
         };
         self.client.request(&message).map(drop)
     }
@@ -222,7 +223,7 @@ impl Context {
     /// # Errors
     /// One that [`Error::is_not_found`] where there is none of that id.
     pub fn connection(&self, conn_id: &str) -> Result<ConnectionResult, Error> {
-        self.client.ask(&GetConnection { conn_id: conn_id.into() })
+        self.client.ask(&GetConnection { conn_id: conn_id.into(), ..Default::default() })
     }
 
     /// Return a variable's text.
@@ -230,7 +231,8 @@ impl Context {
     /// # Errors
     /// One that [`Error::is_not_found`] where there is none.
     pub fn variable(&self, key: &str) -> Result<String, Error> {
-        let found: VariableResult = self.client.ask(&GetVariable { key: key.into() })?;
+        let found: VariableResult =
+            self.client.ask(&GetVariable { key: key.into(), ..Default::default() })?;
         Ok(found.value.unwrap_or_default())
     }
 
@@ -249,7 +251,12 @@ impl Context {
     pub fn set_variable(&self, key: &str, value: &str, description: Option<&str>) -> Result<(), Error> {
         let description = description.map(str::to_owned);
         self.client
-            .request(&PutVariable { key: key.into(), value: Some(value.into()), description })
+            .request(&PutVariable {
+                key: key.into(),
+                value: Some(value.into()),
+                description,
+                ..Default::default()
+            })
             .map(drop)
     }
 
@@ -258,7 +265,7 @@ impl Context {
     /// # Errors
     /// Those of [`Client::request`].
     pub fn delete_variable(&self, key: &str) -> Result<(), Error> {
-        self.client.request(&DeleteVariable { key: key.into() }).map(drop)
+        self.client.request(&DeleteVariable { key: key.into(), ..Default::default() }).map(drop)
     }
 
     /// Return the names of all variables, or of those with a prefix.
@@ -272,6 +279,7 @@ impl Context {
                 prefix: prefix.map(str::to_owned),
                 limit: Some(1000),
                 offset: Some(found.len() as i64),
+                ..Default::default()
             })?;
             let more = !page.keys.is_empty();
             found.extend(page.keys);
@@ -291,7 +299,7 @@ impl Context {
     /// # Errors
     /// Those of [`Client::request`].
     pub fn mask_secret(&self, value: &str) -> Result<(), Error> {
-        self.client.request(&MaskSecret { value: value.into(), name: None }).map(drop)
+        self.client.request(&MaskSecret { value: value.into(), name: None, ..Default::default() }).map(drop)
     }
 
     /// Name this mapped instance in Airflow's pages.
@@ -300,7 +308,9 @@ impl Context {
     /// Those of [`Client::request`].
     pub fn set_map_index_label(&self, label: &str) -> Result<(), Error> {
         self.emitted().label = Some(label.to_owned());
-        self.client.request(&SetRenderedMapIndex { rendered_map_index: label.into() }).map(drop)
+        self.client
+            .request(&SetRenderedMapIndex { rendered_map_index: label.into(), ..Default::default() })
+            .map(drop)
     }
 
     /// Skip downstream tasks, each given as an id or as `(id, map_index)`.
@@ -312,7 +322,7 @@ impl Context {
         tasks: impl IntoIterator<Item = T>,
     ) -> Result<(), Error> {
         let tasks = tasks.into_iter().map(|task| task.into().0).collect();
-        self.client.request(&SkipDownstreamTasks { tasks }).map(drop)
+        self.client.request(&SkipDownstreamTasks { tasks, ..Default::default() }).map(drop)
     }
 
     /// End the process and wait for a trigger without it: `return ctx.defer(...)`.
@@ -337,6 +347,7 @@ impl Context {
         Err(TaskError::Park(Parked(Box::new(Park::Reschedule(RescheduleTask {
             reschedule_date: when.into().text(),
             end_date: time::now(),
+            ..Default::default()
         })))))
     }
 }
@@ -406,6 +417,7 @@ impl<'a> XCom<'a> {
             task_id: self.task_id.into(),
             map_index: self.map_index,
             include_prior_dates: Some(self.prior),
+            ..Default::default()
         };
         let found: XComResult = self.context.client.ask(&request)?;
         if found.value.is_nil() {
@@ -440,7 +452,8 @@ impl TaskStore<'_> {
     /// # Errors
     /// [`Error::Mismatch`] where it is of another type, and those of [`Client::request`].
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
-        let request = GetTaskStateStore { ti_id: self.0.ti_id().into(), key: key.into() };
+        let request =
+            GetTaskStateStore { ti_id: self.0.ti_id().into(), key: key.into(), ..Default::default() };
         let found: Option<TaskStateStoreResult> = optional(self.0.client.ask(&request))?;
         found.map(|found| found.value.into_type()).transpose()
     }
@@ -455,6 +468,7 @@ impl TaskStore<'_> {
             key: key.into(),
             value: Value::from_json(value)?,
             expires_at: expires.map(When::text),
+            ..Default::default()
         };
         self.0.client.request(&request).map(drop)
     }
@@ -464,7 +478,8 @@ impl TaskStore<'_> {
     /// # Errors
     /// Those of [`Client::request`].
     pub fn delete(&self, key: &str) -> Result<(), Error> {
-        let request = DeleteTaskStateStore { ti_id: self.0.ti_id().into(), key: key.into() };
+        let request =
+            DeleteTaskStateStore { ti_id: self.0.ti_id().into(), key: key.into(), ..Default::default() };
         self.0.client.request(&request).map(drop)
     }
 
@@ -473,6 +488,9 @@ impl TaskStore<'_> {
     /// # Errors
     /// Those of [`Client::request`].
     pub fn clear(&self) -> Result<(), Error> {
-        self.0.client.request(&ClearTaskStateStore { ti_id: self.0.ti_id().into() }).map(drop)
+        self.0
+            .client
+            .request(&ClearTaskStateStore { ti_id: self.0.ti_id().into(), ..Default::default() })
+            .map(drop)
     }
 }

@@ -150,6 +150,7 @@ fn succeed(context: &Context) -> Result<()> {
             task_outlets: Some(std::mem::take(&mut emitted.outlets)),
             outlet_events: Some(std::mem::take(&mut emitted.events)),
             rendered_map_index: emitted.label.clone(),
+            ..Default::default()
         }
     };
     context.client().request(&message).map(drop)
@@ -157,7 +158,12 @@ fn succeed(context: &Context) -> Result<()> {
 
 fn state(context: &Context, state: &str) -> Result<()> {
     let label = context.emitted().label.clone();
-    let message = TaskState { state: state.into(), end_date: Some(now()), rendered_map_index: label };
+    let message = TaskState {
+        state: state.into(),
+        end_date: Some(now()),
+        rendered_map_index: label,
+        ..Default::default()
+    };
     context.client().request(&message).map(drop)
 }
 
@@ -193,6 +199,7 @@ fn ended_by(error: TaskError, context: &Context, task: &Task) -> Result<()> {
         retry_delay_seconds: after.map(|delay: Duration| delay.as_secs_f64()),
         retry_reason: Some(reason.chars().take(500).collect()),
         rendered_map_index: label,
+        ..Default::default()
     };
     context.client().request(&message).map(drop)
 }

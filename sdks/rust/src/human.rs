@@ -82,7 +82,7 @@ impl Question {
 
     /// Let only these people answer; give each as id and name.
     pub fn assigned_to(mut self, id: impl Into<String>, name: impl Into<String>) -> Question {
-        let user = HITLUser { id: id.into(), name: name.into() };
+        let user = HITLUser { id: id.into(), name: name.into(), ..Default::default() };
         self.detail.assigned_users.get_or_insert_with(Vec::new).push(user);
         self
     }
