@@ -130,8 +130,30 @@ def main(what: str, *arguments: str) -> int:
         return run_live(system("not smoke"), budget)
     if what == "test-language" and arguments:
         return run_live(Job(f"tests of {arguments[0]}", language_tests(arguments[0])), budget)
-    print("usage: check.py lint | test | test-full | test-language NAME", file=sys.stderr)
+    if what == "list":
+        print("\n".join(job.name for job in every_job()))
+        return 0
+    if what == "run" and arguments:
+        return run_one(*arguments)
+    print(
+        "usage: check.py lint | test | test-full | test-language NAME | list | run JOB ...", file=sys.stderr
+    )
     return 2
+
+
+def every_job() -> list[Job]:
+    """Return all jobs of the matrix."""
+    return [*lint_jobs(), *unit_jobs(), integration_job(), system("smoke or not smoke")]
+
+
+def run_one(name: str, *arguments: str) -> int:
+    """Run one job of the matrix, with more arguments, and return its exit code."""
+    found = [job for job in every_job() if job.name == name]
+    if not found:
+        print(f"no job is called {name!r}: `check.py list` lists them", file=sys.stderr)
+        return 2
+    (job,) = found
+    return subprocess.run((*job.command, *arguments), cwd=ROOT, env=job.environment(), check=False).returncode
 
 
 def language_tests(language: str) -> tuple[str, ...]:

@@ -123,6 +123,22 @@ def test_a_failed_check_fails_make_test_and_starts_no_airflow(monkeypatch, good,
     assert check.main("test-full") == 5
 
 
+def test_each_job_of_the_matrix_can_be_listed_and_run_alone(monkeypatch, capsys):
+    """What nox would be wanted for: one command per session, named, with arguments passed on."""
+    assert check.main("list") == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == len(set(listed))
+    assert {"types", "unit tests on Airflow 3.1", "integration tests", "system tests"} <= set(listed)
+    ran: list[Any] = []
+    monkeypatch.setattr(
+        check.subprocess, "run", lambda command, **_: ran.append(command) or SimpleNamespace(returncode=3)
+    )
+    assert check.main("run", "unit tests on Airflow 3.1", "-k", "verdict") == 3
+    assert ran == [(".venv-3.1/bin/python", "-m", "pytest", "-q", "tests/unit", "-k", "verdict")]
+    assert check.main("run", "nothing") == 2
+    assert "check.py list" in capsys.readouterr().err
+
+
 # -- optional tools
 
 

@@ -1,1 +1,1 @@
-"""The kit that proves each line of a capabilities manifest."""
+"""Reserved for the kit that is to prove each line of a capabilities manifest; empty today."""

@@ -1,1 +1,1 @@
-"""TaskFlow decorators over the operators."""
+"""Reserved for TaskFlow decorators over the operators; empty today."""

@@ -1,1 +1,1 @@
-"""Checks of a deployment's configuration."""
+"""Reserved for checks of a deployment's configuration; empty today."""

@@ -1,1 +1,1 @@
-"""Notifiers that carry a question to the people who answer it."""
+"""Reserved for notifiers that carry a question to people; empty today."""

@@ -1,1 +1,1 @@
-"""Fixtures for Dag authors' tests."""
+"""Reserved for fixtures for Dag authors' tests; empty today."""

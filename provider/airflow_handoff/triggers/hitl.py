@@ -30,14 +30,24 @@ _GONE_LIMIT = 10
 
 
 def configured_pace() -> Pace:
-    """Return the pace of this triggerer as ``[handoff]`` configures it."""
+    """Return the pace of this triggerer as ``[handoff]`` configures it.
+
+    A setting that is no number is told and not taken: it must not fail every task that waits.
+    """
     from airflow.configuration import conf
+
+    def read(name: str, default: float) -> float:
+        try:
+            return float(conf.getfloat("handoff", name, fallback=default))
+        except Exception as error:
+            log.error("%s It is taken to be %s.", error, default)
+            return default
 
     default = Pace()
     return Pace(
-        shortest=conf.getfloat("handoff", "poke_interval", fallback=default.shortest),
-        longest=conf.getfloat("handoff", "poke_interval_max", fallback=default.longest),
-        per_second=max(conf.getfloat("handoff", "poke_rate", fallback=default.per_second), 0.01),
+        shortest=read("poke_interval", default.shortest),
+        longest=read("poke_interval_max", default.longest),
+        per_second=max(read("poke_rate", default.per_second), 0.01),
     )
 
 

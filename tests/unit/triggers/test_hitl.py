@@ -303,3 +303,13 @@ def test_the_pace_is_configurable(monkeypatch: pytest.MonkeyPatch) -> None:
     pace = hitl.configured_pace()
     assert (pace.shortest, pace.longest) == (7.0, 70.0)
     assert pace.per_second > 0
+
+
+def test_a_setting_that_is_no_number_fails_no_waiting_task(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The default is taken instead, and the log names the setting."""
+    monkeypatch.setenv("AIRFLOW__HANDOFF__POKE_INTERVAL", "often")
+    pace = hitl.configured_pace()
+    assert pace.shortest == hitl.Pace().shortest
+    assert "poke_interval" in caplog.text
