@@ -223,7 +223,7 @@ class TaskSupervisor(ActivitySubprocess):
     def answer(self, model: Any, request_id: int, carrier: Mapping[str, str] | None) -> Reply:
         """Do what a request asks for and return the reply; whatever happens, there is one."""
         self._reply = None
-        if isinstance(model, RetryTask) and model.retry_reason:
+        if type(model) is RetryTask and model.retry_reason:
             model = model.model_copy(update={"retry_reason": str(redact(model.retry_reason))})
         token = _trace_context.attach(_propagator.extract(carrier)) if carrier else None
         try:

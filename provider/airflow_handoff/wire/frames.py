@@ -96,8 +96,16 @@ class FrameDecoder:
         """
         if self._violation is not None and len(data):
             raise self._violation
+        size = len(data)
+        if not self._partial and not self._length and size > HEADER_SIZE:
+            length = int.from_bytes(data[:HEADER_SIZE], "big")
+            if length == size - HEADER_SIZE and length <= self.max_frame:  # most come alone and in one piece
+                frame = Frame(self._offset, bytes(data[HEADER_SIZE:]))
+                self._offset += size
+                yield frame
+                return
         view = memoryview(data)
-        position, size = 0, len(view)
+        position = 0
         while position < size:
             wanted = (self._length or HEADER_SIZE) - len(self._partial)
             piece = view[position : position + wanted]

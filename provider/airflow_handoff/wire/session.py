@@ -181,7 +181,7 @@ class SupervisorSession:
         accepted = error is None and not _is_error(body)
         if request.terminal and self.state is State.REPORTING:
             self._move(Input.ACCEPT if accepted else Input.REFUSE)
-        if accepted and isinstance(request.message, TERMINAL):
+        if request.terminal and accepted and isinstance(request.message, TERMINAL):
             self.report = request.message
         self._send(request.id, body, error)
 
@@ -291,6 +291,8 @@ class SupervisorSession:
 
 
 def _is_error(body: Any) -> bool:
+    if type(body) is dict:  # nearly always, and asked for every reply: an abstract class is slow to ask
+        return body.get("type") == "ErrorResponse"
     return isinstance(body, ErrorResponse) or (
         isinstance(body, Mapping) and body.get("type") == "ErrorResponse"
     )
