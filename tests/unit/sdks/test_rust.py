@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import tomllib
 
 from airflow_handoff.bundles.readers import read_executable
 from airflow_handoff.compat.versions import HAS_COORDINATORS
@@ -83,3 +85,20 @@ def test_the_readmes_configuration_is_what_a_coordinator_takes():
     (entry,) = json.loads(line[1]).values()
     assert entry["classpath"] == "airflow_handoff.coordinators.ExecutableCoordinator"
     Executables(**entry["kwargs"])
+
+
+def test_the_benchmark_measures_what_the_readme_builds():
+    """The profile of the README is the one of the measured program, and so is its cargo configuration."""
+    readme = (SDK / "README.md").read_text()
+    package, config = re.findall(r"^```toml\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    profile = tomllib.loads(package)["profile"]["release"]
+    measured = tomllib.loads((SDK / "Cargo.toml").read_text())["profile"]["release"]
+    # Unwinding is cargo's default; here it is named because the reports of panics need it.
+    assert measured == {**profile, "panic": "unwind"}
+    settings = tomllib.loads(config)
+    (triple,) = settings["target"]
+    assert settings["build"]["target"] == triple
+    assert settings["target"][triple]["rustflags"] == ["-C", "target-feature=+crt-static"]
+    assert f"target/{triple}/release/" in readme
+    bench = runpy.run_path(str(ROOT / "benchmarks" / "sdks.py"))
+    assert bench["readme_config"](triple) == config
