@@ -72,6 +72,7 @@ def detail(request: Request, url: str) -> None:
         ("for", ", ".join(str(p.get("name") or p.get("id")) for p in request.assigned_users) or "anyone"),
         ("asked", request.created_at),
         ("page", request.page(url)),
+        ("checked", _unchecked(request)),
         *(("warning", warning) for warning in request.warnings),
     ]
     if request.response_received:
@@ -90,6 +91,13 @@ def detail(request: Request, url: str) -> None:
         value = request.params_input.get(name, field.get("value"))
         described = plain(str(field.get("description") or ""))
         click.echo(f"  --set {plain(name)}=<{kind}>  now {value!r}  {described}".rstrip())
+
+
+def _unchecked(request: Request) -> str | None:
+    known = request.handoff
+    if not known or not request.assigned_users or known.get("assigned_checked", True):
+        return None
+    return "no: the auth manager does not list its users, so nobody named here was looked up"
 
 
 def audit(lines: Iterable[Mapping[str, Any]]) -> None:

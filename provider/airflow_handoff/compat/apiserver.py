@@ -50,6 +50,24 @@ def readable_dag_ids(user: Any) -> set[str]:
     return set(get_auth_manager().get_authorized_dag_ids(user=user, method="GET"))
 
 
+def known_users() -> frozenset[str] | None:
+    """Return the ids and names of all users; ``None`` where the auth manager does not list them in public.
+
+    Of Airflow's own auth managers only the simple one does, unless everybody is an admin there.
+    """
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+    from airflow.configuration import conf
+
+    manager = get_auth_manager()
+    if type(manager) is not SimpleAuthManager or conf.getboolean("core", "simple_auth_manager_all_admins"):
+        return None
+    # Dictionaries on Airflow 3.1 and 3.2, objects later.
+    return frozenset(
+        str(user["username"] if isinstance(user, dict) else user.username) for user in manager.get_users()
+    )
+
+
 def answer_payload_model() -> Any:
     """Return Airflow's own model of an answer: ``chosen_options`` and ``params_input``."""
     from airflow.api_fastapi.core_api.datamodels.hitl import UpdateHITLDetailPayload

@@ -174,6 +174,17 @@ def read_requests(places: Sequence[tuple[str, str, str, int]]) -> list[RequestRe
         return [_record(found) for found in session.execute(query)] if places else []
 
 
+def read_attempt(ti_id: str) -> RequestRecord | None:
+    """Read the task instance whose attempt has this id, with its request."""
+    from airflow.models.taskinstance import TaskInstance as TI
+    from airflow.utils.session import create_session
+
+    query = _request_columns().where(TI.id == native(TI.id, ti_id))
+    with create_session(scoped=False) as session:
+        found = session.execute(query).one_or_none()
+        return None if found is None else _record(found)
+
+
 def read_run_requests(dag_id: str, run_id: str, task_ids: Sequence[str] = ()) -> list[RequestRecord]:
     """Read every task instance of a run that has asked something, and those of *task_ids*."""
     from airflow.models.hitl import HITLDetail
@@ -229,8 +240,26 @@ def read_runs(run_id: str, dag_id: str | None = None) -> list[RunRecord]:
         ]
 
 
-def read_xcoms(dag_id: str, run_id: str, key: str) -> dict[tuple[str, int], Any]:
-    """Read the XComs named *key* of a run by task and map index, as stored: JSON, maybe in envelopes."""
+def read_run_version(dag_id: str, run_id: str) -> str | None:
+    """Return the version of its Dag that a run's latest task ran with; ``None`` if none is recorded."""
+    from airflow.models.taskinstance import TaskInstance as TI
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    query = select(TI.dag_version_id).where(TI.dag_id == dag_id, TI.run_id == run_id)
+    query = query.where(TI.dag_version_id.is_not(None), TI.start_date.is_not(None))
+    with create_session(scoped=False) as session:
+        found = session.scalar(query.order_by(TI.start_date.desc()).limit(1))
+        return None if found is None else str(found)
+
+
+def read_xcoms(
+    dag_id: str, run_id: str, key: str, task_ids: Sequence[str] | None = None
+) -> dict[tuple[str, int], Any]:
+    """Read the XComs named *key* of a run by task and map index, as stored: JSON, maybe in envelopes.
+
+    :param task_ids: of these tasks only; ``None`` for all.
+    """
 
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
@@ -239,6 +268,8 @@ def read_xcoms(dag_id: str, run_id: str, key: str) -> dict[tuple[str, int], Any]
     query = select(XComModel.task_id, XComModel.map_index, XComModel.value).where(
         XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == key
     )
+    if task_ids is not None:
+        query = query.where(XComModel.task_id.in_(task_ids))
     with create_session(scoped=False) as session:
         found = {}
         for task_id, map_index, value in session.execute(query):
@@ -309,6 +340,17 @@ def write_audit(event: str, record: RequestRecord, who: str, extra: str) -> None
                 try_number=record.try_number,
             )
         )
+
+
+def read_audited_dags(events: Sequence[str]) -> set[str]:
+    """Return the ids of the Dags that audit lines of *events* are about."""
+    from airflow.models.log import Log
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    query = select(Log.dag_id).where(Log.event.in_(events), Log.dag_id.is_not(None)).distinct()
+    with create_session(scoped=False) as session:
+        return set(session.scalars(query))
 
 
 def read_audit(

@@ -55,7 +55,7 @@ def _readable(user: Any, dag_id: str | None) -> list[str]:
         return [dag_id]
     return [
         dag
-        for dag in sorted(apiserver.readable_dag_ids(user))
+        for dag in sorted(apiserver.readable_dag_ids(user) & records.read_audited_dags((AUDIT_EVENT,)))
         if apiserver.may_access(user, "GET", "AUDIT_LOG", dag)
     ]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from airflow_handoff.compat import apiserver
@@ -45,14 +47,29 @@ def handle_errors(app: FastAPI) -> None:
     """Turn our errors into JSON responses."""
     app.add_exception_handler(TurnedAway, _turned_away)
     app.add_exception_handler(HandoffError, _unreadable)
+    app.add_exception_handler(RequestValidationError, _malformed)
+
+
+class _Ascii(JSONResponse):
+    """Takes text that no other encoding does, half a surrogate pair for one."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
+async def _malformed(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - the registration says so
+    # Not what came: it may be large, or no JSON at all, such as NaN.
+    found = [{name: item[name] for name in ("type", "loc", "msg")} for item in error.errors()]
+    return _Ascii({"detail": found}, 422)
 
 
 async def _turned_away(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TurnedAway)  # noqa: S101 - the registration says so
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return JSONResponse({"detail": error.detail, **error.facts}, error.status, headers)
+    return _Ascii({"detail": error.detail, **error.facts}, error.status, headers)
 
 
 async def _unreadable(_request: Request, error: Exception) -> JSONResponse:
     log.error("A request cannot be read: %s", error)
-    return JSONResponse({"detail": str(error)}, 503)
+    return _Ascii({"detail": str(error)}, 503)

@@ -118,6 +118,8 @@ def _place(path: str) -> tuple[str, str, str, int] | None:
         map_index = float(parts[9].replace("_", ""))
     except ValueError:
         return None
+    if not abs(map_index) < 2**31:  # nor is there such a task instance
+        return None
     return parts[4], parts[6], parts[8], int(map_index) if map_index == map_index // 1 else -1
 
 

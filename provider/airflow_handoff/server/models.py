@@ -101,7 +101,7 @@ class Interrupt(BaseModel):
 class RunError(BaseModel):
     """Why a run failed."""
 
-    code: str = Field(description="HumanRejected, HumanTimeout or TaskFailed.")
+    code: str = Field(description="HumanRejected, HumanTimeout, TooManyRefused or TaskFailed.")
     approval_key: str | None = None
     task_id: str | None = None
     map_index: int = -1
@@ -187,6 +187,10 @@ class HandoffFacts(BaseModel):
     answerable_at: datetime | None = Field(description="Earlier answers are held until then.")
     mine: bool = Field(description="Whether the caller may answer.")
     assigned: list[Person]
+    assigned_checked: bool = Field(
+        description="Whether the assignees were looked up; false where the auth manager lists no users."
+    )
+    warnings: list[str] = Field(description="What is doubtful, such as an assignee whom nobody is called.")
     votes: list[Vote]
     refused: list[Vote]
 
@@ -205,7 +209,7 @@ class AuditEntry(BaseModel):
     chosen_options: list[str]
     params_input: dict[str, Any]
     comment: str | None
-    door: str | None = Field(description="Where it came in; null for an answer the door did not see.")
+    door: str | None = Field(description="Where it came in: airflow, approve, answer, or a link.")
     digest: str | None
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from airflow_handoff.compat import answers
+from airflow_handoff.server import assignees
 from airflow_handoff.server.inner import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -67,3 +68,7 @@ async def _release(start: Message, body: bytes, sent: bytes, ti_id: str, began: 
         log.exception("The question of task instance %s could not be refreshed", ti_id)
     await send(start)
     await send({"type": "http.response.body", "body": body})
+    try:
+        await run_in_threadpool(assignees.note, ti_id, json.loads(sent))
+    except Exception:
+        log.exception("Whom task instance %s asks could not be looked up", ti_id)

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from airflow_handoff.compat import apiserver, records
 from airflow_handoff.exceptions import HandoffError
 from airflow_handoff.hitl.state import Refusal, RequestState
+from airflow_handoff.server import assignees
 from airflow_handoff.server.answer import Place, TurnedAway, respondent
 from airflow_handoff.server.inner import Airflow, Reply
 from airflow_handoff.server.models import HandoffFacts, Person, Requests, Vote
@@ -92,15 +93,23 @@ def _content(reply: Reply) -> Any:
 
 
 async def _enrich(items: list[dict[str, Any]], user: Any) -> None:
+    await run_in_threadpool(_enriched, items, user)
+
+
+def _enriched(items: list[dict[str, Any]], user: Any) -> None:
     places = {index: _place(item) for index, item in enumerate(items)}
-    known = await run_in_threadpool(
-        records.read_kwargs, [place for place in places.values() if place is not None]
-    )
+    known = records.read_kwargs([place for place in places.values() if place is not None])
+    may: dict[str, bool] = {}
     for index, item in enumerate(items):
         place = places[index]
         kwargs, updated_at = known.get(place, (None, None)) if place else (None, None)
         state = _state(kwargs)
-        item["handoff"] = None if state is None else facts(state, updated_at, user).model_dump(mode="json")
+        item["handoff"] = None
+        if state is None or place is None:
+            continue
+        if place[0] not in may:
+            may[place[0]] = apiserver.may_access(user, "PUT", "HITL_DETAIL", place[0])
+        item["handoff"] = facts(state, updated_at, user, may[place[0]]).model_dump(mode="json")
 
 
 def _state(kwargs: Any) -> RequestState | None:
@@ -118,10 +127,14 @@ def _place(item: Mapping[str, Any]) -> tuple[str, str, str, int] | None:
     return task["dag_id"], task["dag_run_id"], task["task_id"], task["map_index"]
 
 
-def facts(state: RequestState, parked_at: datetime | None, user: Any) -> HandoffFacts:
-    """Return what the resume kwargs say about a request, for one reader."""
+def facts(state: RequestState, parked_at: datetime | None, user: Any, may_answer: bool) -> HandoffFacts:
+    """Return what the resume kwargs say about a request, for one reader.
+
+    :param may_answer: whether the reader may answer requests of this Dag at all.
+    """
     settle = timedelta(seconds=apiserver.setting("settle_seconds", 8))
     people = state.question.assigned_users
+    strangers = assignees.unknown(people)
     return HandoffFacts(
         approval_key=state.approval_key,
         kind=state.kind,
@@ -129,8 +142,10 @@ def facts(state: RequestState, parked_at: datetime | None, user: Any) -> Handoff
         level=state.level,
         expires_at=state.deadline,
         answerable_at=None if parked_at is None else parked_at + settle,
-        mine=not people or respondent(user).is_one_of(people),
+        mine=may_answer and (not people or respondent(user).is_one_of(people)),
         assigned=[Person(id=person.id, name=person.name) for person in people],
+        assigned_checked=strangers is not None,
+        warnings=[assignees.sentence(person) for person in strangers or ()],
         votes=[
             Vote(
                 by=vote.respondent.name if vote.respondent else None,

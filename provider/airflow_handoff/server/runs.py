@@ -60,15 +60,31 @@ def _find_gate(
     run = _find_run(user, dag_id, run_id)
     if not apiserver.may_access(user, "PUT", "HITL_DETAIL", run.dag_id):
         raise TurnedAway(403, f"You may not answer requests of {run.dag_id}.")
-    named = [(request, key) for request, key in _keyed(run) if map_index in (None, request.record.map_index)]
-    found = [request for request, key in named if key == approval_key]
+    named = _keyed(run)
+    # Where keys are rendered alike, the task id still tells the gates apart.
+    asked = [request for request, key in named if key == approval_key] or [
+        request for request, _ in named if request.record.task_id == approval_key
+    ]
+    found = [request for request in asked if map_index in (None, request.record.map_index)]
     if not found:
+        if asked:
+            indexes = sorted(request.record.map_index for request in asked)
+            instances = "is not mapped: leave map_index out" if indexes == [-1] else "has other instances"
+            raise TurnedAway(404, f"The gate {approval_key} {instances}.", map_indexes=indexes)
         if approval_key in gates.of_dag(run.dag_id, None).values():
             raise TurnedAway(404, f"The gate {approval_key} has not asked anything yet.")
         keys = sorted({key for _, key in named})
         raise TurnedAway(
             404,
             f"This run has no gate {approval_key}; the gates that have asked: {', '.join(keys) or 'none'}.",
+        )
+    tasks = sorted({request.record.task_id for request in found})
+    if len(tasks) > 1:
+        raise TurnedAway(
+            409,
+            f"Several gates have the key {approval_key}: put the task id in its place, one of "
+            f"{', '.join(tasks)}.",
+            task_ids=tasks,
         )
     if len(found) > 1:
         indexes = sorted(request.record.map_index for request in found)
@@ -169,8 +185,9 @@ def _error(outcomes: Mapping[tuple[str, int], Mapping[str, Any]]) -> RunError:
 def _result(user: Any, run: records.RunRecord) -> dict[str, Any] | None:
     if not apiserver.may_access(user, "GET", "XCOM", run.dag_id):
         return None
-    leaves = gates.leaves(records.read_dag(run.dag_id))
-    values = records.read_xcoms(run.dag_id, run.run_id, RETURN_VALUE)
+    version = records.read_run_version(run.dag_id, run.run_id)
+    leaves = gates.leaves(records.read_dag(run.dag_id, version))
+    values = records.read_xcoms(run.dag_id, run.run_id, RETURN_VALUE, task_ids=leaves)
     result: dict[str, Any] = {}
     for task_id in leaves:
         mine = {index: unwrapped(value) for (task, index), value in values.items() if task == task_id}

@@ -63,7 +63,7 @@ with DAG("server_assigned", schedule=None, start_date=START):
         subject="Alice decides",
         options=["a", "b"],
         # Known by name, under an id that Airflow does not know.
-        assigned_users=[{"id": "4711", "name": "alice"}],
+        assigned_users=[{"id": "4711", "name": "alice"}, {"id": "4712", "name": "dora@example.org"}],
     )
 
 with DAG("server_slow_notifier", schedule=None, start_date=START):

@@ -167,6 +167,9 @@ def test_case_stale_tab_what_show_printed_pins_the_answer(server: ScriptedServer
     assert run(*pinned, "--digest", "abd").exit_code == 5
     assert not server.bodies
     assert run(*pinned, "--try", "1", "--digest", "abc").exit_code == 0
+    unchecked = {**detail(assigned=("ada",)), "handoff": {"digest": "abc", "assigned_checked": False}}
+    server.script("GET", path, httpx.Response(200, json=unchecked))
+    assert "checked:  no" in run("show", "expenses/run-1/review").output
     listed = httpx.Response(200, json={"hitl_details": [known], "total_entries": 1})
     server.script("GET", "/handoff/v1/requests", listed)
     assert "nobody is called ada" in run("pending").stderr

@@ -421,6 +421,16 @@ async def test_a_lenient_map_index_is_no_way_around_the_door(api, dag_id):
     assert rows.stored(dag_id, "run", "gate")[1].responded_at is None
 
 
+@pytest.mark.parametrize("index", ["999999999999999999999", "-2147483649", "1e30", "nan", "inf"])
+async def test_an_index_that_no_task_can_have_is_airflows_to_refuse(index):
+    """The guard does not even ask the database, which would fail."""
+    from airflow_handoff.server.guard import _place
+
+    path = "/api/v2/dags/d/dagRuns/r/taskInstances/t/{}/hitlDetails"
+    assert _place(path.format(index)) is None
+    assert _place(path.format(2**31 - 1)) == ("d", "r", "t", 2**31 - 1)
+
+
 async def test_a_state_of_a_newer_version_is_not_answered_blindly(api, dag_id):
     """The api-server is older than the worker: 503 that says what to upgrade."""
     rows.add_task(dag_id, "run", "gate")

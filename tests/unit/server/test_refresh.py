@@ -108,3 +108,47 @@ async def test_a_row_that_this_upsert_has_made_keeps_its_age(api, dag_id):
     before = rows.stored(dag_id, "run", "gate")[1].created_at
     await _upsert(Upsert(), ti_id, NEW)
     assert rows.stored(dag_id, "run", "gate")[1].created_at == before
+
+
+def _noted(dag_id):
+    from airflow_handoff.compat import records
+    from airflow_handoff.server.assignees import AUDIT_EVENT
+
+    lines = records.read_audit((AUDIT_EVENT,), dag_ids=[dag_id], limit=10)
+    return [json.loads(line.extra)["detail"] for line in lines]
+
+
+async def test_case_respondent_ids_an_unmatched_name_is_noted_as_it_is_asked(api, dag_id):
+    """Once for an attempt, in the audit log beside the task; names and ids of users are no doubt."""
+    ti_id = rows.add_task(dag_id, "run", "gate", state="running")
+    people = [{"id": "4711", "name": "alice"}, {"id": "bob", "name": "B"}]
+    await _upsert(Upsert(), ti_id, {**NEW, "assigned_users": people})
+    assert _noted(dag_id) == []
+    people += [{"id": "carol", "name": "carol"}, {"id": "9", "name": "dan@example.org"}]
+    for _ in range(2):
+        sent = await _upsert(Upsert(), ti_id, {**NEW, "assigned_users": people})
+        assert sent[0]["status"] == 201
+    (detail,) = _noted(dag_id)
+    assert "carol" in detail
+    assert "9 or dan@example.org" in detail
+    assert "alice" not in detail
+
+
+@pytest.mark.parametrize("kind", ["another auth manager", "all are admins"])
+async def test_case_respondent_ids_nothing_is_guessed_where_users_are_not_listed(
+    api, dag_id, monkeypatch, kind
+):
+    """No doubt is noted, and the request says that nobody was looked up."""
+    from airflow.api_fastapi import app as airflow_app
+
+    if kind == "all are admins":
+        monkeypatch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "True")
+    else:
+        other = type("Other", (type(airflow_app.get_auth_manager()),), {})
+        monkeypatch.setattr(airflow_app.get_auth_manager(), "__class__", other)
+    asked = rows.question(assigned_users=({"id": "nobody", "name": "nobody"},))
+    ti_id = rows.add_task(dag_id, "run", "gate", asked=asked)
+    await _upsert(Upsert(), ti_id, {**NEW, "assigned_users": [{"id": "nobody", "name": "nobody"}]})
+    assert _noted(dag_id) == []
+    shown = (await api.call("GET", f"/handoff/v1/dags/{dag_id}/runs/run/requests/gate")).json()
+    assert (shown["handoff"]["assigned_checked"], shown["handoff"]["warnings"]) == (False, [])

@@ -220,3 +220,114 @@ async def test_the_documentation_names_every_route(api):
         named = path if "/requests/" in path else short
         for method in operations:
             assert f"`{method.upper()} {named}`" in page, path
+
+
+async def test_case_respondent_ids_a_request_names_whom_nobody_is_called(api, dag_id):
+    """Before anybody waits for them: in the list and in the one request."""
+    people = ({"id": "alice", "name": "A"}, {"id": "17", "name": "nobody@example.org"})
+    rows.add_task(dag_id, "run", "gate", asked=rows.question(assigned_users=people))
+    page = (await api.call("GET", f"/handoff/v1/requests?dag_id={dag_id}")).json()
+    facts = page["hitl_details"][0]["handoff"]
+    assert facts["assigned_checked"] is True
+    (warning,) = facts["warnings"]
+    assert "17 or nobody@example.org" in warning
+
+
+async def test_who_may_not_answer_has_no_request_of_their_own(api, dag_id):
+    """A viewer reads the list and answers nothing."""
+    rows.add_task(dag_id, "run", "gate")
+    for user, mine in (("viewer", False), ("bob", True)):
+        page = (await api.call("GET", f"/handoff/v1/requests?dag_id={dag_id}", user=user)).json()
+        assert page["hitl_details"][0]["handoff"]["mine"] is mine
+
+
+async def test_gates_whose_keys_are_rendered_alike_are_told_apart(api, dag_id):
+    """409 names the tasks, and a task id in the key's place is enough."""
+    for task_id in ("north", "south"):
+        rows.add_task(dag_id, "run", task_id, approval_key="region")
+    response = await api.approve(dag_id, "region")
+    assert response.status_code == 409
+    assert response.json()["task_ids"] == ["north", "south"]
+    assert "task id in its place" in response.json()["detail"]
+    response = await api.approve(dag_id, "south")
+    assert (response.status_code, response.json()["task_id"]) == (200, "south")
+
+
+async def test_an_instance_that_is_not_there_is_told_from_a_gate_that_has_not_asked(api, dag_id):
+    """An unmapped gate has no index; a mapped one lists its own."""
+    rows.add_task(dag_id, "run", "gate")
+    response = await api.approve(dag_id, "gate", query="?map_index=0")
+    assert response.status_code == 404
+    assert "is not mapped" in response.json()["detail"]
+    rows.add_task(dag_id, "run", "each", map_index=3)
+    response = await api.approve(dag_id, "each", query="?map_index=0")
+    assert (response.status_code, response.json()["map_indexes"]) == (404, [3])
+
+
+MALFORMED = [
+    '{"approved": NaN}',
+    '{"approved": true, "comment": "\\ud800"}',
+    '{"approved": true, "zz": [1e999]}',
+]
+
+
+@pytest.mark.parametrize("body", [*MALFORMED, '{"approved": true, "digest": "\\ud800"}', "{", "NaN"])
+async def test_a_body_that_cannot_even_be_repeated_is_422(api, dag_id, body):
+    """What came is not sent back: no JSON has it."""
+    rows.add_task(dag_id, "run", "gate")
+    path = f"/handoff/v1/dags/{dag_id}/runs/run/approve/gate"
+    headers = {"content-type": "application/json"}
+    response = await api.call("POST", path, content=body, headers=headers)
+    assert response.status_code in (400, 409, 422), response.text
+    assert response.json()["detail"]
+    if response.status_code == 422:
+        assert all(set(item) == {"type", "loc", "msg"} for item in response.json()["detail"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['{"chosen_options": NaN}', '{"chosen_options": ["Approve"], "params_input": "\\ud800"}'],
+)
+async def test_neither_does_airflows_own_route_fail_for_it(api, dag_id, body):
+    """The door in front of it has the same manners."""
+    rows.add_task(dag_id, "run", "gate")
+    path = f"/api/v2/dags/{dag_id}/dagRuns/run/taskInstances/gate/-1/hitlDetails"
+    response = await api.call("PATCH", path, content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 422, response.text
+
+
+async def test_a_costly_form_does_not_stop_the_others(api, dag_id, monkeypatch):
+    """An answer is judged beside the event loop, not on it."""
+    import threading
+
+    from airflow_handoff.server import answer
+
+    judge, threads = answer.judge, []
+    monkeypatch.setattr(
+        answer, "judge", lambda *rest: threads.append(threading.current_thread()) or judge(*rest)
+    )
+    rows.add_task(dag_id, "run", "gate")
+    assert (await api.approve(dag_id, "gate")).status_code == 200
+    assert threads
+    assert threading.current_thread() not in threads
+
+
+async def test_the_leaves_are_those_of_the_version_that_ran(api, dag_id, monkeypatch):
+    """The Dag has changed since: what this run has left is still its result."""
+    rows.add_task(dag_id, "run", "post", state="success", ours=False, row=False)
+    _xcom(dag_id, "post", "return_value", 1)
+    rows.set_run(dag_id, "run", "success")
+    monkeypatch.setattr("airflow_handoff.compat.records.read_run_version", lambda *_: "old")
+    versions = {"old": {"post": {}}, None: {"post": {"downstream_task_ids": ["new"]}, "new": {}}}
+    monkeypatch.setattr(
+        "airflow_handoff.compat.records.read_dag", lambda dag, version=None: versions[version]
+    )
+    assert (await _status(api, dag_id))["result"] == {"post": 1}
+
+
+async def test_the_version_that_ran_is_read_from_the_tasks(api, dag_id):
+    """None is recorded: the latest is taken."""
+    from airflow_handoff.compat import records
+
+    rows.add_task(dag_id, "run", "post", state="success", ours=False, row=False)
+    assert records.read_run_version(dag_id, "run") is None
