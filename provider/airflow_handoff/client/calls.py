@@ -114,6 +114,13 @@ def error_of(reply: Reply, call: Call) -> ClientError:
             status=reply.status,
             body=reply.body,
         )
+    choices = [
+        option for name, option in _CHOICES.items() if isinstance(reply.body, Mapping) and name in reply.body
+    ]
+    if reply.status == 409 and choices:
+        return InvalidUse(f"{detail} (with `handoff approve`: {choices[0]})", status=409, body=reply.body)
+    if reply.status in (400, 422) and (call.method == "GET" or _is_of_the_address(reply.body)):
+        return InvalidUse(detail, status=reply.status, body=reply.body)
     kinds: dict[int, type[ClientError]] = {
         400: AnswerRejected,
         401: NotAuthenticated,
@@ -128,6 +135,18 @@ def error_of(reply: Reply, call: Call) -> ClientError:
     if kind is NotAuthenticated:
         detail += " (the token is missing, wrong or expired: run `handoff login`)"
     return kind(detail, status=reply.status, body=reply.body)
+
+
+#: Members of a 409 that says that an address fits several gates, and what a command says then.
+_CHOICES = {"dags": "--dag-id", "map_indexes": "--map-index", "task_ids": "the task id as KEY"}
+
+
+def _is_of_the_address(body: Any) -> bool:
+    """Say whether a reply finds fault with the address of a call, not with the answer in it."""
+    found = body.get("detail") if isinstance(body, Mapping) else None
+    items = found if isinstance(found, list) else []
+    places = [item.get("loc") or [None] for item in items if isinstance(item, Mapping)]
+    return bool(places) and all(place[0] in ("query", "path") for place in places)
 
 
 def part(body: Mapping[str, Any], name: str, kind: type) -> Any:

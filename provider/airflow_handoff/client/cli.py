@@ -218,6 +218,8 @@ def field_values(assignments: Iterable[str]) -> dict[str, Any]:
             raise InvalidUse(f"--set {key} was given twice")
         try:
             values[key] = json.loads(text, parse_constant=_no_json)
+        except RecursionError:
+            raise InvalidUse(f"the value of --set {key} is nested too deeply") from None
         except ValueError:
             values[key] = text
     return values
@@ -412,7 +414,7 @@ Examples:
 def login(url: str, username: str, password_stdin: bool, name: str, as_json: bool) -> None:
     """Log in, and keep the token in a file that only you can read."""
     password = (
-        sys.stdin.readline().rstrip("\n") if password_stdin else click.prompt("Password", hide_input=True)
+        sys.stdin.readline().rstrip("\r\n") if password_stdin else click.prompt("Password", hide_input=True)
     )
     with HandoffClient(url) as client:
         token = client.run(calls.login(username, password))

@@ -104,8 +104,9 @@ def resolve(
     :raises InvalidUse: if either is missing, naming the three places it can come from.
     """
     named = profile or environ.get(PROFILE_VARIABLE)
-    url = url or environ.get(URL_VARIABLE)
-    token = token or environ.get(TOKEN_VARIABLE)
+    if not profile:  # which is named for this one call
+        url = url or environ.get(URL_VARIABLE)
+        token = token or environ.get(TOKEN_VARIABLE)
     if url and token:
         return Connection(url.rstrip("/"), token)
     path = profiles_path(environ)

@@ -26,6 +26,10 @@ class RequestRef:
 
         :raises InvalidUse: if it has another shape.
         """
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InvalidUse(f"expected a request as text in UTF-8, got {text!r}") from None
         parts = text.split("/")
         if len(parts) not in (3, 4) or not all(parts):
             raise InvalidUse(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+log = logging.getLogger(__name__)
+
+#: No number of the section ``[handoff]`` is larger.
+MAX_SETTING = 86_400.0
 #: What is accessed of a Dag, as Airflow names it.
 Entity = Literal["HITL_DETAIL", "RUN", "XCOM", "AUDIT_LOG", "TASK_INSTANCE"]
 Method = Literal["GET", "PUT", "POST"]
@@ -83,14 +90,36 @@ def base_url() -> str:
 
 
 def setting(name: str, default: float) -> float:
-    """Read a number of the section ``[handoff]``."""
+    """Read a number of the section ``[handoff]``, 0 or above; the default where it is none."""
     from airflow.configuration import conf
+    from airflow.exceptions import AirflowConfigException
 
-    return float(conf.getfloat("handoff", name, fallback=default))
+    try:
+        value = float(conf.getfloat("handoff", name, fallback=default))
+    except (AirflowConfigException, ValueError):
+        value = math.nan
+    if 0 <= value <= MAX_SETTING:
+        return value
+    _complain(name, f"a number from 0 to {MAX_SETTING:g}", default)
+    return default
 
 
 def switch(name: str, default: bool) -> bool:
-    """Read a switch of the section ``[handoff]``."""
+    """Read a switch of the section ``[handoff]``; the default where it is none."""
+    from airflow.configuration import conf
+    from airflow.exceptions import AirflowConfigException
+
+    try:
+        return bool(conf.getboolean("handoff", name, fallback=default))
+    except (AirflowConfigException, ValueError):
+        _complain(name, "True or False", default)
+        return default
+
+
+# A slip in the configuration must not shut every door.
+@functools.cache
+def _complain(name: str, expected: str, default: object) -> None:
     from airflow.configuration import conf
 
-    return bool(conf.getboolean("handoff", name, fallback=default))
+    found = conf.get("handoff", name, fallback="")
+    log.error("[handoff] %s = %s is not %s: %s is used instead", name, found, expected, default)

@@ -43,6 +43,12 @@ class RequestOperator(OwnRules, BaseOperator):
     )
     kind: ClassVar[Kind] = "hitl"
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep the field by which the api-server tells our tasks, where a subclass has fields of its own."""
+        super().__init_subclass__(**kwargs)
+        if "approval_key" not in cls.template_fields:
+            cls.template_fields = (*cls.template_fields, "approval_key")
+
     def __new__(cls, *args: Any, **kwargs: Any) -> RequestOperator:
         """Remember which params were passed: Airflow 3.1 merges the Dag's in before the constructor runs."""
         self: RequestOperator = super().__new__(cls)

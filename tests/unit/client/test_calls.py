@@ -13,6 +13,7 @@ from airflow_handoff.client import calls
 from airflow_handoff.client.client import AsyncHandoffClient, HandoffClient
 from airflow_handoff.client.errors import (
     AnswerRejected,
+    InvalidUse,
     NotAllowed,
     NotAuthenticated,
     NotOpen,
@@ -258,3 +259,35 @@ def test_the_asynchronous_client_does_the_same(server: ScriptedServer) -> None:
 
     assert asyncio.run(story()) == ("run-9", 1, {"ok": True})
     assert server.bodies[-1] == {"approved": True, "data": {}, "comment": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"dags": ["a", "b"]}, "--dag-id"),
+        ({"map_indexes": [0]}, "--map-index"),
+        ({"task_ids": []}, "task id"),
+    ],
+)
+def test_an_address_of_several_gates_is_no_lost_race(
+    server: ScriptedServer, client: HandoffClient, body: dict[str, Any], says: str
+) -> None:
+    """The request is open: a script must not take it for answered."""
+    path = "/prod/handoff/v1/runs/run-1/approve/gate"
+    server.script("POST", path, httpx.Response(409, json={"detail": "which?", **body}))
+    with pytest.raises(InvalidUse, match=says):
+        client.approve("run-1", "gate")
+    wrong = {"detail": [{"loc": ["query", "map_index"], "msg": "too small"}]}
+    server.script("POST", path, httpx.Response(422, json=wrong))
+    with pytest.raises(InvalidUse, match="too small"):
+        client.approve("run-1", "gate")
+
+
+def test_a_filter_that_airflow_does_not_take_is_a_wrong_command_line(
+    server: ScriptedServer, client: HandoffClient
+) -> None:
+    """Nothing was answered, so nothing was refused."""
+    for path in ("/prod/handoff/v1/requests", "/prod/api/v2/dags/~/dagRuns/~/hitlDetails"):
+        server.script("GET", path, httpx.Response(400, json={"detail": "no such order"}))
+    with pytest.raises(InvalidUse, match="no such order"):
+        client.pending(order_by="nonsense")

@@ -367,3 +367,13 @@ def test_login_keeps_the_token_for_the_next_command(
     monkeypatch.delenv("HANDOFF_TOKEN")
     run("pending")
     assert server.calls[-1].headers["authorization"] == "Bearer fresh"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", "gate/r1/\udcff"), ("answer", "d/r/t", "OK", "--set", "n=" + "[" * 100_000)]
+)
+def test_odd_arguments_are_one_sentence(server: ScriptedServer, arguments: tuple[str, ...]) -> None:
+    """Bytes that are no text, and a value nested without end."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("handoff: ")

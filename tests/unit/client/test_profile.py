@@ -103,3 +103,14 @@ def test_a_malformed_reference_says_the_shape(text: str) -> None:
     """Anything else is refused with what was expected."""
     with pytest.raises(InvalidUse, match="expected"):
         RequestRef.parse(text)
+
+
+def test_a_profile_that_is_named_for_this_call_wins_over_the_environment(tmp_path: Path) -> None:
+    """Else `--profile prod` would answer elsewhere."""
+    path = tmp_path / "profiles.yaml"
+    write_profile(path, "prod", Connection("http://prod.test", "p"))
+    environ = {"HANDOFF_PROFILES": str(path), "HANDOFF_URL": "http://dev.test", "HANDOFF_TOKEN": "d"}
+    assert resolve(profile="prod", environ=environ).url == "http://prod.test"
+    assert resolve(environ=environ).url == "http://dev.test"
+    with pytest.raises(InvalidUse, match="no profile 'other'"):
+        resolve(profile="other", environ=environ)
