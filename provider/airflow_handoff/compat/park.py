@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.triggers.base import BaseTrigger
 
+log = logging.getLogger(__name__)
+
 #: The method name under which Airflow resumes a task only to fail it.
 FAIL_METHOD = "__fail__"
+SETTLE_SECONDS = 8.0
+MAX_SETTLE_SECONDS = 3600.0
 _UNUSABLE = "event payload could not be serialized"
 
 
@@ -50,11 +55,19 @@ def settle_time() -> timedelta:
     """Return how long a park must have stood before the task may go on: ``[handoff] settle_seconds``.
 
     Until then the scheduler may not have seen the end of the process that parked, and would fail a task
-    that is queued again.
+    that is queued again. A setting that is no time is told and not taken: it is read while somebody is being
+    asked.
     """
     from airflow.configuration import conf
 
-    return timedelta(seconds=conf.getfloat("handoff", "settle_seconds", fallback=8.0))
+    try:
+        seconds = float(conf.getfloat("handoff", "settle_seconds", fallback=SETTLE_SECONDS))
+        if not 0 <= seconds <= MAX_SETTLE_SECONDS:
+            raise ValueError(f"[handoff] settle_seconds is {seconds}, not 0 to {MAX_SETTLE_SECONDS} seconds.")
+    except Exception as error:
+        log.warning("%s It is taken to be %s.", error, SETTLE_SECONDS)
+        seconds = SETTLE_SECONDS
+    return timedelta(seconds=seconds)
 
 
 def unusable_answer(next_method: str, next_kwargs: Mapping[str, Any] | None) -> str | None:

@@ -73,7 +73,7 @@ class WaitingOperator(RequestOperator):
         if state.deadline is not None:
             state = state.model_copy(update={"deadline": state.deadline + (_utcnow() - before)})
         self._show(state)
-        settles = settle_time()  # a setting that cannot be read has to show before anybody can answer
+        settles = settle_time()
         self._write_row(context, state)
         now = _utcnow()
         # A timeout that resumes the task before the park has settled would be as fatal as such an answer.

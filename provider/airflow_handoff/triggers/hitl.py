@@ -38,7 +38,10 @@ def configured_pace() -> Pace:
 
     def read(name: str, default: float) -> float:
         try:
-            return float(conf.getfloat("handoff", name, fallback=default))
+            value = float(conf.getfloat("handoff", name, fallback=default))
+            if not 0 < value < float("inf"):
+                raise ValueError(f"[handoff] {name} is {value}, not a positive number.")
+            return value
         except Exception as error:
             log.error("%s It is taken to be %s.", error, default)
             return default

@@ -608,15 +608,16 @@ def test_without_any_default_option_a_timeout_fails(driver: Driver) -> None:
     assert driver.resume(task, parked, TIMEOUT).state == "failed"
 
 
-def test_a_setting_that_cannot_be_read_shows_before_anybody_is_asked(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("value", ["soon", "nan", "inf", "-1", "1e30"])
+def test_a_settle_time_that_is_none_fails_no_request(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The task fails with the name of the setting, and no request is left open."""
-    monkeypatch.setenv("AIRFLOW__HANDOFF__SETTLE_SECONDS", "soon")
-    done = driver.start(choose())
-    assert done.state == "failed"
-    assert "settle_seconds" in str(done.error)
-    assert driver.supervisor.of("CreateHITLDetailPayload") == []
+    """The default is taken instead, and the log names the setting."""
+    monkeypatch.setenv("AIRFLOW__HANDOFF__SETTLE_SECONDS", value)
+    parked = driver.start(choose(response_timeout=1))
+    assert parked.state == PARKED
+    assert parked.timeout == pytest.approx(8, abs=1)
+    assert "settle_seconds" in caplog.text
 
 
 def mapped_operator(policy: str) -> Any:

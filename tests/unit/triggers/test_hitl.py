@@ -305,11 +305,12 @@ def test_the_pace_is_configurable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pace.per_second > 0
 
 
+@pytest.mark.parametrize("value", ["often", "nan", "inf", "-1"])
 def test_a_setting_that_is_no_number_fails_no_waiting_task(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, value: str
 ) -> None:
     """The default is taken instead, and the log names the setting."""
-    monkeypatch.setenv("AIRFLOW__HANDOFF__POKE_INTERVAL", "often")
+    monkeypatch.setenv("AIRFLOW__HANDOFF__POKE_INTERVAL", value)
     pace = hitl.configured_pace()
     assert pace.shortest == hitl.Pace().shortest
     assert "poke_interval" in caplog.text
