@@ -3,7 +3,8 @@
 A Dag author describes a question. If the description cannot be asked, :class:`InvalidQuestion` says which
 part, when the Dag is parsed where that is possible. A person answers. An answer that breaks the question's
 rules is an :class:`AnswerRefused`: the request stays open and the respondent is told what would have been
-accepted. Between question and answer the request lies in Airflow's database; a package that is older than the
+accepted. A decision that cannot be carried out, because Airflow has not made the tasks that it rules out, fails
+as ``SkipImpossible``, so that they do not run. Between question and answer the request lies in Airflow's database; a package that is older than the
 one that wrote it there raises :class:`UnknownStateVersion`. When the package itself cannot do its work where
 it stands, because Airflow is missing or too old, :class:`EnvironmentUnfit` says in one sentence what to
 install.
@@ -20,7 +21,7 @@ Before a team bets on a language it reads what that language's SDK claims. A cla
 file that cannot be used is a :class:`CapabilitiesError` and names the file, the line and the reason.
 
 Facts are attributes; the message says what was expected, what came, and what to do next. Errors that
-Airflow must recognise (``HumanRejected``, ``HumanTimeout``) are built on these in
+Airflow must recognise (``HumanRejected``, ``HumanTimeout``, ``SkipImpossible``) are built on these in
 ``airflow_handoff.operators.hitl``.
 """
 

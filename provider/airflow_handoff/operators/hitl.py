@@ -22,6 +22,7 @@ from airflow_handoff.operators.outcomes import (  # noqa: E402
     HumanRejected,
     HumanTimeout,
     RequestLost,
+    SkipImpossible,
     TooManyRefused,
 )
 from airflow_handoff.operators.waiting import STANDS_FOR, WaitingOperator  # noqa: E402
@@ -39,6 +40,7 @@ __all__ = [
     "HumanRejected",
     "HumanTimeout",
     "RequestLost",
+    "SkipImpossible",
     "TooManyRefused",
 ]
 
