@@ -5,8 +5,8 @@ prints medians, best runs, and the ratios that the SDKs promise: Rust within 20 
 times a script with nothing but the standard library. It exits 1 where a promise is broken. Medians are
 judged; ``--judge best`` compares best runs instead, for a machine that does other work as well, which makes a
 run slower and never faster. Round trips are measured with both ends on one core. The Rust program is built
-with the settings of its README, word for word: statically linked. The C program is built as ``cc -O2`` does it; one that
-is linked statically as well is measured beside it, and no promise is about that one.
+with the settings of its README, word for word: statically linked. The C program is built as ``cc -O2`` does
+it; one that is linked statically as well is measured beside it, and no promise is about that one.
 """
 
 from __future__ import annotations

@@ -51,7 +51,11 @@ def interpreters():
 def main():
     """Run the suite with each and print a line for each."""
     failed = []
-    for version, (path, full) in sorted(interpreters().items()):
+    found = interpreters()
+    if not found:
+        print("no CPython from 3.8 on was found")
+        return 1
+    for version, (path, full) in sorted(found.items()):
         done = subprocess.run(
             [str(path), "-m", "unittest", "discover", "-s", str(HERE), "-t", str(HERE)],
             env={**os.environ, "PYTHONPATH": str(HERE.parent / "src")},

@@ -121,7 +121,11 @@ def test_the_suite_passes_in_every_interpreter(capsys):
     with capsys.disabled():
         sys.stdout.write("\n" + done.stdout)
     assert done.returncode == 0, done.stdout
-    assert "passed" in done.stdout
+    report = re.findall(r"^CPython (3\.\d+)\.\S+: passed \(Ran (\d+) tests", done.stdout, re.MULTILINE)
+    found = runpy.run_path(str(SDK / "tests" / "run_all.py"))["interpreters"]()
+    assert [version for version, _ in report] == [f"3.{minor}" for _, minor in sorted(found)]
+    assert min(int(count) for _, count in report) > 70
+    assert sys.version_info[:2] in found
 
 
 def test_the_start_imports_nothing_that_is_not_needed():

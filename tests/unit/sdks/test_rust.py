@@ -55,10 +55,11 @@ def test_the_api_docs_build_without_a_warning():
 
 
 def test_the_crate_can_be_packaged():
-    """The crate packs with what it needs and without claims."""
+    """The crate packs with what it needs and without claims, and what is packed builds."""
     files = cargo("package", "--list", "--allow-dirty").splitlines()
     assert {"src/lib.rs", "src/messages.rs", "README.md", "src/bin/airflow-handoff-pack.rs"} <= set(files)
     assert "capabilities.yaml" not in files
+    cargo("package", "--allow-dirty", "--quiet")
 
 
 def test_a_packed_program_is_a_bundle_for_every_reader(tmp_path):
