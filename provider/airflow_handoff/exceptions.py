@@ -3,11 +3,11 @@
 A Dag author describes a question. If the description cannot be asked, :class:`InvalidQuestion` says which
 part, when the Dag is parsed where that is possible. A person answers. An answer that breaks the question's
 rules is an :class:`AnswerRefused`: the request stays open and the respondent is told what would have been
-accepted. A decision that cannot be carried out, because Airflow has not made the tasks that it rules out, fails
-as ``SkipImpossible``, so that they do not run. Between question and answer the request lies in Airflow's database; a package that is older than the
-one that wrote it there raises :class:`UnknownStateVersion`. When the package itself cannot do its work where
-it stands, because Airflow is missing or too old, :class:`EnvironmentUnfit` says in one sentence what to
-install.
+accepted. A decision that cannot be carried out, because Airflow has not made the tasks that it rules out,
+fails as ``SkipImpossible``, so that they do not run. Between question and answer the request lies in
+Airflow's database; a package that is older than the one that wrote it there raises
+:class:`UnknownStateVersion`. When the package itself cannot do its work where it stands, because Airflow is
+missing or too old, :class:`EnvironmentUnfit` says in one sentence what to install.
 
 A task may leave for another language instead. The runtime then speaks a wire; a frame or a message that
 breaks its rules is a :class:`WireError` and says whose fault it was: the peer's (``FrameViolation``,
