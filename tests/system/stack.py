@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -246,6 +246,35 @@ class Stack(AirflowApi):
         component = self._components.pop(name)
         end([component])
         self._ended.append(component)
+
+    @contextmanager
+    def beside(self, name: str, *, path: str = "", env: Mapping[str, str] | None = None) -> Iterator[str]:
+        """Run a second api-server on the same database and yield its address.
+
+        :param path: what its ``base_url`` has after the host.
+        :param env: what differs in its environment.
+        """
+        port = free_port()
+        url = f"http://127.0.0.1:{port}{path}"
+        component = Component(
+            name,
+            [str(self.venv / "bin" / "airflow"), "api-server", "--host", "127.0.0.1", "--port", str(port)],
+            env={**self.env, "AIRFLOW__API__BASE_URL": url, **(env or {})},
+            log=self.home / f"{name}.log",
+            cwd=self.home,
+        )
+
+        def ready() -> bool:
+            try:
+                return httpx.get(f"{url}/api/v2/version", timeout=5, trust_env=False).status_code == 200
+            except httpx.TransportError:
+                return False
+
+        try:
+            self.until(f"the api-server {name}", ready)
+            yield url
+        finally:
+            end([component])
 
     def restart(self, name: str) -> None:
         """Kill and start one component, and wait until the stack is healthy again."""

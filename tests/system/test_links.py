@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tests.system.browser import Browser, chosen, fields, press
@@ -23,16 +25,25 @@ def browser():
 def test_case_links_in_a_browser(stack, browser):
     """The link of a message leads to the question, with the option preselected and the fields filled in.
 
-    The run's id has colons and a plus sign; the link was made in the task, by a notifier written for the
-    standard operators.
+    The run's id has colons and a plus sign; the links were made in the task, by a notifier written for the
+    standard operators: one for an Airflow at the root of its host, one for a ``base_url`` with a path.
     """
-    stack.trigger("links_pages", run_id=RUN_ID)
+    with stack.beside("api-server-path", path="/airflow/prod") as prefixed:
+        stack.trigger("links_pages", {"base_url": f"{prefixed}/"}, run_id=RUN_ID)
+        look_and_answer(stack, browser, prefixed)
+
+
+def look_and_answer(stack, browser, prefixed):
+    """Open all links; answer on the last page."""
     parked = stack.parked_state
     stack.wait_tasks("links_pages", RUN_ID, {"group.ask": parked, ("each.ask", 1): parked})
     browser.open(f"{stack.url}/api/v2/version")
     browser.cookie("_token", stack.client().headers["authorization"].split()[-1])
-    for task_id, map_index, subject in (("group.ask", -1, "Unmapped?"), ("each.ask", 1, "Mapped 1?")):
-        browser.open(stack.xcom("links_pages", RUN_ID, task_id, "link", map_index=map_index))
+    asked = (("group.ask", -1, "Unmapped?"), ("each.ask", 1, "Mapped 1?"))
+    for key, (task_id, map_index, subject) in product(("link", "prefixed"), asked):
+        link = stack.xcom("links_pages", RUN_ID, task_id, key, map_index=map_index)
+        assert link.startswith(f"{prefixed if key == 'prefixed' else stack.url}/dags/links_pages/runs/")
+        browser.open(link)
         browser.until(
             f"question {subject}", lambda s=subject: s in browser.text() and "city" in fields(browser)
         )

@@ -23,6 +23,13 @@ class LinkToXCom(BaseNotifier):
             context=context, options=[OPTIONS[1]], params_input=ASKED
         )
         context["ti"].xcom_push(key="link", value=link)
+        elsewhere = StandardOperator.generate_link_to_ui_from_context(
+            context=context,
+            base_url=context["dag_run"].conf["base_url"],
+            options=OPTIONS[1],
+            params_input=ASKED,
+        )
+        context["ti"].xcom_push(key="prefixed", value=elsewhere)
 
 
 def ask(subject: str) -> HITLOperator:

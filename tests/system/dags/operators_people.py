@@ -177,6 +177,9 @@ with DAG("operators_rounds", schedule=None, start_date=START):
     HITLOperator(task_id="cleared", subject="s", options=["a"]) >> work("after_cleared")
     ApprovalOperator(task_id="stopped", subject="s") >> work("after_stopped")
 
+with DAG("operators_cancelled", schedule=None, start_date=START):
+    ApprovalOperator(task_id="ask", subject="s") >> work("after")
+
 with DAG("operators_one_at_a_time", schedule=None, start_date=START, max_active_tasks=1):
     ApprovalOperator(task_id="ask", subject="s", priority_weight=10)
     work("other", priority_weight=1)
