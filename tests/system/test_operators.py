@@ -113,8 +113,10 @@ def test_case_deadline_race(stack):
     dag_id = "operators_deadline"
     for _ in range(4):
         run_id = stack.trigger(dag_id)
-        (row,) = stack.until("the request", lambda run_id=run_id: stack.hitl(dag_id, run_id))
-        deadline = moment(row["created_at"]) + timedelta(seconds=15)
+        stack.until("the request", lambda run_id=run_id: stack.hitl(dag_id, run_id))
+        # The deadline counts from before the row is written, and the task has started before that.
+        started = moment(stack.task_instance(dag_id, run_id, "ask")["start_date"])
+        deadline = started + timedelta(seconds=20)
         left = deadline - timedelta(seconds=2) - datetime.now(timezone.utc)
         time.sleep(max(left.total_seconds(), 0))
         response = stack.answer(dag_id, run_id, "ask", "yes")

@@ -105,7 +105,7 @@ with DAG("operators_deadline", schedule=None, start_date=START):
         subject="s",
         options=["yes", "no"],
         defaults="no",
-        response_timeout=timedelta(seconds=15),
+        response_timeout=SHORT,
     )
 
 with DAG("operators_decisions", schedule=None, start_date=START):
