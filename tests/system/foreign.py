@@ -16,6 +16,7 @@ from tests.system.stack import ROOT
 CACHE = ROOT / ".airflow" / "languages"
 RUNTIMES = ROOT / "tests" / "runtimes"
 SOURCES = ROOT / "tests" / "languages"
+SDKS = ROOT / "sdks"
 
 
 def oldest_python() -> tuple[str, str]:
@@ -92,6 +93,33 @@ COORDINATORS = {
     "sdk-rust": {
         "classpath": f"{_OURS}.ExecutableCoordinator",
         "kwargs": {"executables_root": [str(CACHE / "sdk-rust" / "root")]},
+    },
+}
+#: Where the programs of the READMEs of our SDKs are built.
+README_ROOT = CACHE / "sdk-readme"
+_OLD_PYTHON = {"python_executable": OLDEST_PYTHON[0]}
+COORDINATORS |= {
+    "readme-module": {
+        "classpath": f"{_OURS}.PythonCoordinator",
+        "kwargs": {"module": str(README_ROOT / "module.py"), **_OLD_PYTHON},
+    },
+    "readme-bundles": {
+        "classpath": f"{_OURS}.PythonCoordinator",
+        "kwargs": {"bundles_root": [str(README_ROOT / "bundles")], **_OLD_PYTHON},
+    },
+    "readme-executable": {
+        "classpath": f"{_OURS}.ExecutableCoordinator",
+        "kwargs": {
+            "executables_root": [str(README_ROOT / "executables")],
+            "env": {
+                "AIRFLOW_HANDOFF_PYTHON": OLDEST_PYTHON[0],
+                "PYTHONPATH": str(SDKS / "python" / "src"),
+            },
+        },
+    },
+    "readme-static": {
+        "classpath": f"{_OURS}.ExecutableCoordinator",
+        "kwargs": {"executables_root": [str(README_ROOT / "static")]},
     },
 }
 QUEUES = {name: name for name in COORDINATORS}

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import time
 
 import pytest
 
 from tests.system.conftest import SETTLE, Run
-from tests.system.foreign import CACHE, OLDEST_PYTHON
+from tests.system.foreign import CACHE, OLDEST_PYTHON, README_ROOT, SDKS
 from tests.system.languages import available, fresh_root, run, tool
-from tests.system.stack import ROOT
 
 pytestmark = pytest.mark.versions("3.3")
 
-RUST = ROOT / "sdks" / "rust"
+RUST = SDKS / "rust"
+#: The Dags of ``dags/sdks_readme.py``, in which the tasks of the READMEs run in every form.
+READMES = (
+    "readme_module",
+    "readme_script",
+    "readme_archive",
+    "readme_footer",
+    "readme_executable",
+    "readme_static",
+)
 STATES = {
     "succeed": "success",
     "fail": "failed",
@@ -54,10 +64,71 @@ def build_rust() -> None:
     run([packer, built / "examples" / "states", "--source", source, "-o", root / "states"], CACHE)
 
 
+def blocks(language, kind):
+    """Return the README's code blocks of a kind."""
+    text = (SDKS / language / "README.md").read_text()
+    return re.findall(rf"^```{kind}[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def build_readme_python() -> None:
+    """Write the tasks of the Python README, and pack them in each of the three forms."""
+    tasks = next(block for block in blocks("python", "python") if '@task("numbers"' in block)
+    work = README_ROOT / "work"
+    shutil.rmtree(README_ROOT / "bundles", ignore_errors=True)
+    shutil.rmtree(README_ROOT / "executables", ignore_errors=True)
+    (README_ROOT / "module.py").write_text(tasks.replace('"numbers"', '"readme_module"'))
+    # As the README says it: the file name decides the form.
+    for dag_id, folder, name in (
+        ("readme_script", "bundles", "script.py"),
+        ("readme_archive", "bundles", "archive.pyz"),
+        ("readme_footer", "bundles", "footer"),
+        ("readme_executable", "executables", "executable"),
+    ):
+        source = work / dag_id
+        source.mkdir(parents=True, exist_ok=True)
+        (source / "tasks.py").write_text(tasks.replace('"numbers"', f'"{dag_id}"'))
+        (source / "__main__.py").write_text("import tasks\n")
+        (README_ROOT / folder).mkdir(exist_ok=True)
+        packed = source if name.endswith(".pyz") else source / "tasks.py"
+        pack = [OLDEST_PYTHON[0], "-m", "airflow_handoff_sdk.pack", packed, "-o", README_ROOT / folder / name]
+        run(pack, work, PYTHONPATH=str(SDKS / "python" / "src"))
+
+
+def build_readme_rust() -> None:
+    """Follow the Rust README: its files, its build, its packer."""
+    crate = README_ROOT / "rust"
+    (crate / "src").mkdir(parents=True, exist_ok=True)
+    (crate / ".cargo").mkdir(exist_ok=True)
+    package, config = blocks("rust", "toml")
+    # `cargo new` writes the head; the crate is the one of this checkout.
+    head = '[package]\nname = "numbers"\nversion = "0.1.0"\nedition = "2021"\n\n'
+    patch = f'\n[patch.crates-io]\nairflow-handoff-sdk = {{ path = "{RUST}" }}\n'
+    (crate / "Cargo.toml").write_text(head + package + patch)
+    about = run([tool("rustc"), "-vV"], crate)
+    host = re.search(r"^host: (.*)$", about, re.MULTILINE)[1]
+    (crate / ".cargo" / "config.toml").write_text(config.replace("x86_64-unknown-linux-gnu", host))
+    (crate / "src" / "main.rs").write_text(blocks("rust", "rust")[0].replace('"numbers"', '"readme_static"'))
+    run([tool("cargo"), "build", "--release"], crate, CARGO_TARGET_DIR=str(crate / "target"))
+    program = crate / "target" / host / "release" / "numbers"
+    bundles = README_ROOT / "static"
+    bundles.mkdir(exist_ok=True)
+    packer = RUST / "target" / "debug" / "airflow-handoff-pack"
+    run([packer, program, "--source", crate / "src" / "main.rs", "-o", bundles / "numbers"], crate)
+
+
+@pytest.fixture(scope="module")
+def readmes(started):
+    """What became of the task of each README."""
+    return {dag_id: Run(started["stack"], dag_id, run_id) for dag_id, run_id in started["readmes"].items()}
+
+
 @pytest.fixture(scope="module")
 def started(stack):
     """A run of each SDK's Dag, its question asked and old enough to be answered."""
     available(build_rust)
+    README_ROOT.mkdir(parents=True, exist_ok=True)
+    build_readme_python()
+    available(build_readme_rust)
     stack.start("triggerer")
     made = stack.client().post("/api/v2/connections", json=CONNECTION)
     assert made.status_code == 201, made.text
@@ -66,11 +137,16 @@ def started(stack):
         dag_id = f"sdks_{language}"
         stack.wait_dag(dag_id)
         runs[language] = Run(stack, dag_id, stack.trigger(dag_id, {"limit": 8}))
+    runs["stack"], runs["readmes"] = stack, {}
+    for dag_id in READMES:
+        stack.wait_dag(dag_id)
+        runs["readmes"][dag_id] = stack.trigger(dag_id)
     asking = dict.fromkeys(("ask", "interview", "defer_then_ask"), "awaiting_input")
-    for started in runs.values():
-        started.wait_tasks(asking, timeout=240)
+    for language in ("python", "rust"):
+        runs[language].wait_tasks(asking, timeout=240)
     time.sleep(SETTLE)
-    for started in runs.values():
+    for language in ("python", "rust"):
+        started = runs[language]
         for task_id, option in (("interview", "blue"), ("defer_then_ask", "yes")):
             answer = started.answer(task_id, option)
             assert answer.status_code == 200, answer.text
@@ -158,6 +234,25 @@ def test_logs_of_the_program(started, language):
     assert "the first try never works" in run.task_log("retry", 1)
     assert "Skipped. no new files" in run.task_log("skip")
     assert "No function for" in run.task_log("remove")
+
+
+@pytest.mark.parametrize("dag_id", READMES)
+def test_the_way_of_the_readmes(readmes, dag_id):
+    """The files, commands and Dags that the READMEs show lead to the results that they promise."""
+    run = readmes[dag_id]
+    run.wait_tasks({"double": "success"}, timeout=240)
+    assert run.xcom("double") == [2, 4, 6]
+    log = run.task_log("double")
+    assert "doubling" in log
+    assert "count" in log
+
+
+def test_the_bundle_of_the_readme_needs_no_library(readmes):
+    """The Rust program that a newcomer builds is static."""
+    readmes["readme_static"].wait_tasks({"double": "success"}, timeout=240)
+    program = README_ROOT / "static" / "numbers"
+    # An ELF file that asks for no dynamic loader.
+    assert b"/ld-linux" not in program.read_bytes()
 
 
 def test_the_foreign_interpreter_is_another_one(started):
