@@ -49,6 +49,7 @@ bench-hitl: environments ## Ours beside the standard provider: waiting cost and 
 bench-answers: environments ## What becomes of answers under load, the standard provider beside
 	@$(RUN) benchmarks/answers.py resume
 	@$(RUN) benchmarks/answers.py settle
+	@$(RUN) benchmarks/answers.py settle --executor CeleryExecutor
 	@$(RUN) benchmarks/guard.py
 
 bench-language: environments ## Ours beside the stock coordinators: start-up, throughput, logs

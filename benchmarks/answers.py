@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.system.stack import Stack  # noqa: E402
 
+RESULTS = ROOT / "benchmarks" / "results" / "answers.json"
 DAGS = ROOT / "tests" / "system" / "dags"
 KINDS = {"handoff": "server_many", "standard": "server_stock_many"}
 #: Seconds from answer to the end of the resumed task.
@@ -97,8 +98,14 @@ def starts(stack: Stack, dag_id: str, run_id: str, count: int) -> list[int]:
     return [log.count("DAG bundles loaded") for log in logs]
 
 
-def measure_resume(version: str, count: int) -> bool:
+def measure_resume(version: str, count: int) -> dict[str, Any]:
     """Measure answer to end on 3.1 or 3.2."""
+    result: dict[str, Any] = {
+        "part": "resume",
+        "airflow": version,
+        "executor": "LocalExecutor",
+        "count": count,
+    }
     good = True
     with airflow(version, count) as stack:
         pids = dict(stack.pids)
@@ -109,12 +116,15 @@ def measure_resume(version: str, count: int) -> bool:
             median = statistics.median(found)
             figures = f"median {median:.2f} s, max {max(found):.2f} s"
             say(f"{version} {kind}: {len(found)} of {count} resumed, {figures}")
+            seconds = {"median_s": round(median, 3), "max_s": round(max(found), 3)}
+            result[kind] = {"resumed": len(found), **seconds}
             if kind == "handoff":
                 twice = [n for n in starts(stack, dag_id, runs[kind], count) if n != 2]
                 alive = stack.pids == pids and not _dead(stack)
                 say(f"{version} {kind}: resumed twice or never {len(twice)}, components alive {alive}")
+                result[kind] |= {"resumed_twice": len(twice), "all_components_alive": alive}
                 good = len(found) == count and median < BAR and not twice and alive
-    return good
+    return {**result, "good": good}
 
 
 def _dead(stack: Stack) -> bool:
@@ -122,9 +132,10 @@ def _dead(stack: Stack) -> bool:
     return "Response read out of order" in log
 
 
-def measure_settle(version: str, executor: str, count: int) -> bool:
+def measure_settle(version: str, executor: str, count: int) -> dict[str, Any]:
     """Answer every request from before its row appears; count what was lost."""
     lost: dict[str, int] = {}
+    result: dict[str, Any] = {"part": "settle", "airflow": version, "executor": executor, "count": count}
     with airflow(version, count, executor) as stack:
         for kind, dag_id in KINDS.items():
             run_id = stack.trigger(dag_id)
@@ -147,8 +158,21 @@ def measure_settle(version: str, executor: str, count: int) -> bool:
             stack.until("the run to stand still", still, timeout=600)
             ended = [task["state"] for task in instances(stack, dag_id, run_id)].count("success")
             lost[kind] = count - ended
+            result[kind] = {"got_200": taken, "lost": count - ended}
             say(f"{version} {executor} {kind}: {taken} of {count} got 200, {count - ended} were lost")
-    return lost["handoff"] == 0
+    return {**result, "good": lost["handoff"] == 0}
+
+
+def keep(results: list[dict[str, Any]]) -> None:
+    """Put results in the place of those of the same part, Airflow and executor."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    found = {_key(result): result for result in [*kept, *results]}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps([found[key] for key in sorted(found)], indent=2) + "\n")
+
+
+def _key(result: dict[str, Any]) -> tuple[str, str, str]:
+    return result["part"], result["airflow"], result["executor"]
 
 
 def main() -> int:
@@ -162,11 +186,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=None)
     asked = parser.parse_args()
     if asked.part == "resume":
-        good = [measure_resume(v, asked.count or 200) for v in asked.versions or ["3.1", "3.2"]]
+        results = [measure_resume(v, asked.count or 200) for v in asked.versions or ["3.1", "3.2"]]
     else:
-        good = [measure_settle(v, asked.executor, asked.count or 30) for v in asked.versions or ["3.3"]]
-    say(json.dumps({"good": all(good)}))
-    return 0 if all(good) else 1
+        results = [measure_settle(v, asked.executor, asked.count or 30) for v in asked.versions or ["3.3"]]
+    if asked.count is None:  # a short run is no measurement
+        keep(results)
+    good = all(result["good"] for result in results)
+    say(json.dumps({"good": good}))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

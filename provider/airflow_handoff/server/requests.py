@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.concurrency import run_in_threadpool
 
 from airflow_handoff.compat import apiserver, records
+from airflow_handoff.compat.versions import HAS_ANSWER_HISTORY
 from airflow_handoff.exceptions import HandoffError
 from airflow_handoff.hitl.state import Refusal, RequestState
 from airflow_handoff.server import assignees
@@ -73,9 +74,14 @@ async def shown(place: Place, try_number: int | None, user: Any, way: Airflow) -
     """
     path = [*("dags", place.dag_id, "dagRuns", place.run_id, "taskInstances", place.task_id)]
     path += [str(place.map_index), "hitlDetails"]
-    if try_number is not None:
-        path += ["tries", str(try_number)]
-    found: dict[str, Any] = _content(await way.call("GET", *path))
+    found: dict[str, Any]
+    if try_number is not None and not HAS_ANSWER_HISTORY:
+        found = _content(await way.call("GET", *path))
+        if found["task_instance"].get("try_number") != try_number:
+            raise TurnedAway(404, "Airflow keeps the questions of earlier tries from version 3.2 on.")
+    else:
+        tries = () if try_number is None else ("tries", str(try_number))
+        found = _content(await way.call("GET", *path, *tries))
     if try_number is None or (found.get("task_instance") or {}).get("try_number") == try_number:
         await _enrich([found], user)
     return {"handoff": None, **found}

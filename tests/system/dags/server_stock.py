@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import DAG
 
-MANY = int(os.environ.get("HANDOFF_TEST_MANY", "30"))
+MANY = int(os.environ.get("HANDOFF_TEST_STOCK_MANY", os.environ.get("HANDOFF_TEST_MANY", "30")))
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 with DAG("server_stock_many", schedule=None, start_date=START, max_active_tasks=256):

@@ -331,3 +331,12 @@ async def test_the_version_that_ran_is_read_from_the_tasks(api, dag_id):
 
     rows.add_task(dag_id, "run", "post", state="success", ours=False, row=False)
     assert records.read_run_version(dag_id, "run") is None
+
+
+async def test_a_try_of_which_nothing_is_kept_is_404(api, dag_id):
+    """The open one is shown by its number on all versions, also where Airflow has no route for tries."""
+    rows.add_task(dag_id, "run", "gate")
+    path = f"/handoff/v1/dags/{dag_id}/runs/run/requests/gate"
+    shown = await api.call("GET", f"{path}?try=1")
+    assert (shown.status_code, shown.json()["handoff"]["approval_key"]) == (200, "gate")
+    assert (await api.call("GET", f"{path}?try=2")).status_code == 404
