@@ -123,7 +123,8 @@ class Signals(unittest.TestCase):
             with self.far.makefile("rb") as stream:
                 for line in stream:
                     lines.append(json.loads(line)["event"])
-                    time.sleep(0.002)
+                    # So that the next line is still on its way when the signal comes.
+                    time.sleep(0.06)
 
         self.start(collect)
         handler = WireHandler()
@@ -131,7 +132,7 @@ class Signals(unittest.TestCase):
         log = logging.Logger("signals")
         log.addHandler(handler)
         for number in range(1, 21):
-            self.ring(lambda number, frame: log.warning("in the handler"), number / 1000)
+            self.ring(lambda number, frame: log.warning("in the handler"), (10 + 2 * number) / 1000)
             log.error(BIG)
         signal.setitimer(signal.ITIMER_REAL, 0)
         log.error("last")

@@ -253,7 +253,7 @@ fn round_trips(ctx: &Context) -> TaskResult<()> {
 fn main() -> ExitCode {
     let tasks = Tasks::new();
     tracing::info!("loading");
-    tasks
+    let code = tasks
         .task("dag", "nothing", nothing)
         .task("dag", "numbers", numbers)
         .task("dag", "skips", skips)
@@ -281,5 +281,9 @@ fn main() -> ExitCode {
         .task("dag", "many_threads", many_threads)
         .task("dag", "logs", logs)
         .task("dag", "round_trips", round_trips)
-        .run()
+        .run();
+    if std::env::var_os("HANDOFF_LATE").is_some() {
+        tracing::warn!("after the end");
+    }
+    code
 }

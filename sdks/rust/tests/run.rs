@@ -522,6 +522,12 @@ fn case_log_levels() {
 }
 
 #[test]
+fn a_late_record_is_kept() {
+    let run = run(plain("nothing"), Script::new(), 1, &[("HANDOFF_LATE", "1")]);
+    assert_eq!(run.events(), ["loading", "after the end"]);
+}
+
+#[test]
 fn a_refused_end_is_an_exit_code() {
     let refusal = json!({"$refuse": {"type": "ErrorResponse", "error": "API_SERVER_ERROR", "detail": {}}});
     let run = run(plain("nothing"), script(json!({"SucceedTask": refusal})), 1, &[]);
