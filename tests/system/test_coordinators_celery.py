@@ -11,6 +11,7 @@ from tests.system.conftest import SETTLE, Run
 from tests.system.foreign import FOREIGN_ENV
 from tests.system.stack import ROOT, Stack
 from tests.system.test_coordinators import assert_gone, children, wait_for_children
+from tests.system.test_server_postgres import answer_at_once, states
 
 DAG = "coordinators_celery"
 
@@ -89,6 +90,14 @@ def test_a_persons_answer_reaches_a_celery_worker(celery: Run) -> None:
     assert answer.status_code == 200, answer.text
     celery.wait_tasks({"question": "success"})
     assert celery.xcom("question") == [3, ["yes"]]
+
+
+def test_no_early_answer_is_lost_in_a_celery_worker(celery_stack: Stack) -> None:
+    """Thirty answers from before their requests appear, through Airflow's own API: all taken, none fatal."""
+    run_id = celery_stack.trigger("server_many")
+    assert answer_at_once(celery_stack, "server_many", run_id) == [200] * 30
+    celery_stack.wait_run("server_many", run_id, {"success"})
+    assert states(celery_stack, "server_many", run_id) == ["success"] * 30
 
 
 def test_marking_failed_ends_the_tree_in_a_celery_worker(celery: Run) -> None:

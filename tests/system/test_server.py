@@ -81,13 +81,19 @@ def test_the_walk_through_of_the_documentation_runs(stack: Stack, tmp_path: Any)
 
 
 @pytest.mark.versions("3.3")
-def test_the_script_of_the_examples_rejects(stack: Stack) -> None:
-    """The same by approve_cli.sh: no is a failed run, and exit status 1."""
-    command = [str(ROOT / "example_dags" / "approve_cli.sh"), "no", "too expensive"]
+@pytest.mark.parametrize(
+    ("word", "code", "status", "error"),
+    [("yes", 0, "Completed", None), ("no", 1, "Failed", "HumanRejected")],
+)
+def test_the_script_of_the_examples_approves_and_rejects(
+    stack: Stack, word: str, code: int, status: str, error: str | None
+) -> None:
+    """The same by approve_cli.sh: yes is a completed run, no a failed one and exit status 1."""
+    command = [str(ROOT / "example_dags" / "approve_cli.sh"), word, "seen by the script"]
     done = subprocess.run(command, env=environment(stack), capture_output=True, text=True, timeout=240)
-    assert done.returncode == 1, done.stdout + done.stderr
-    status = json.loads(done.stdout.splitlines()[-1])
-    assert (status["status"], status["error"]["code"]) == ("Failed", "HumanRejected")
+    assert done.returncode == code, done.stdout + done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["status"], (found["error"] or {}).get("code")) == (status, error)
 
 
 @pytest.mark.run("server_expense")
@@ -228,6 +234,37 @@ def test_case_fresh_question_and_answer_after_clear_and_stale_tab(run: Any) -> N
     assert taken.status_code == 200, taken.text
     run.wait_run({"success"})
     assert run.xcom("choose")["chosen_options"] == ["try 2"]
+
+
+@pytest.mark.run("server_rounds")
+def test_case_fresh_question_in_a_second_round_a_retry_and_after_an_answer(run: Any) -> None:
+    """Airflow's own list shows what is asked now, each time, and only that is answered."""
+
+    def asks(subject: str, options: list[str]) -> dict[str, Any]:
+        def shows() -> dict[str, Any] | None:
+            (row,) = run.hitl()
+            waits = row["task_instance"]["state"] == run.stack.parked_state and not row["response_received"]
+            return row if waits and row["subject"] == subject else None
+
+        row = run.stack.until(f"the question {subject!r}", shows)
+        assert row["options"] == options
+        assert "reader will see" not in run.task_log("choose", row["task_instance"]["try_number"])
+        return shown(run)["handoff"]
+
+    first = asks("try 1", ["more", "done", "only in 1"])
+    assert run.answer("choose", "more").status_code == 200
+    second = asks("round 2 of try 1", ["fail", "done"])
+    assert choose(run, "choose", "done", digest=first["digest"]).status_code == 409
+    assert run.answer("choose", "more").status_code == 400
+    assert choose(run, "choose", "fail", digest=second["digest"]).status_code == 200
+    asks("try 2", ["more", "done", "only in 2"])
+    assert run.answer("choose", "only in 2").status_code == 200
+    run.wait_run({"success"})
+    run.clear(["choose"])
+    asks("try 3", ["more", "done", "only in 3"])
+    assert choose(run, "choose", "only in 3", try_number=3).status_code == 200
+    run.wait_run({"success"})
+    assert run.xcom("choose")["chosen_options"] == ["only in 3"]
 
 
 @pytest.mark.run("server_mapped")

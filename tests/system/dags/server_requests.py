@@ -76,6 +76,31 @@ with DAG("server_fresh", schedule=None, start_date=START):
         options=["a", "try {{ ti.try_number }}"],
     )
 
+
+class Rounds(HITLOperator):
+    """Asks something else when told so, and fails when told so."""
+
+    def execute_complete(self, context, event):
+        """Ask once more in the same attempt, fail it, or be done."""
+        answer = super().execute_complete(context, event)
+        if answer["chosen_options"] == ["more"]:
+            self.subject = f"round 2 of {self.subject}"
+            self.options = ["fail", "done"]
+            return self.execute(context)
+        if answer["chosen_options"] == ["fail"]:
+            raise RuntimeError("told so")
+        return answer
+
+
+with DAG("server_rounds", schedule=None, start_date=START):
+    Rounds(
+        task_id="choose",
+        subject="try {{ ti.try_number }}",
+        options=["more", "done", "only in {{ ti.try_number }}"],
+        retries=1,
+        retry_delay=timedelta(seconds=1),
+    )
+
 with DAG("server_pages", schedule=None, start_date=START):
     HITLOperator(
         task_id="choose",
