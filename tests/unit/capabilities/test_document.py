@@ -36,6 +36,7 @@ def test_each_key_of_json_knows_its_line() -> None:
         ("x.yaml", "a: 2026-13-45\n", None, "expected YAML"),
         ("x.json", '{\n"a": 1,\n}', 3, "expected JSON"),
         ("x.json", "[" * 100_000, None, "too deep"),
+        ("x.json", '{"a": ' + "9" * 5_000 + "}", None, "a value cannot be read"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(

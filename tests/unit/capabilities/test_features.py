@@ -72,3 +72,9 @@ def test_slips_are_told() -> None:
         join_features(parse_document(LIST.replace('"3.3": by queue', ""), "f.yaml"), {})
     with pytest.raises(CapabilitiesError, match="format 2"):
         parse_runs('{"format": 2, "features": {}}', "f.evidence.json")
+
+
+def test_evidence_of_a_thousand_levels_is_told() -> None:
+    """A file that nobody wrote by running tests ends in a sentence, too."""
+    with pytest.raises(CapabilitiesError, match="record the system tests again"):
+        parse_runs("[" * 100_000, "features.json")
