@@ -227,10 +227,12 @@ def test_what_airflow_keeps(started, language):
 
 @pytest.mark.parametrize("language", ["python", "rust"])
 def test_logs_of_the_program(started, language):
-    """Records arrive with their fields, and an error of the first try with its reason."""
+    """Early and late records arrive in their order, and an error of the first try with its reason."""
     run = started[language]
     run.wait_tasks({"succeed": "success", "retry": "success"}, timeout=240)
-    assert f"running in {language.title()}" in run.task_log("succeed")
+    log = run.task_log("succeed")
+    told = ["before the task is known", f"running in {language.title()}", "after the task has ended"]
+    assert sorted(told, key=log.index) == told
     assert "the first try never works" in run.task_log("retry", 1)
     assert "Skipped. no new files" in run.task_log("skip")
     assert "No function for" in run.task_log("remove")

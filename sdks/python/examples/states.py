@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import platform
 from datetime import datetime, timedelta, timezone
@@ -11,11 +12,13 @@ from airflow_handoff_sdk import Fail, HumanTimeout, Retry, Skip, ask_human, defe
 DAG = "sdks_python"
 TRIGGER = "airflow.providers.standard.triggers.temporal.DateTimeTrigger"
 log = logging.getLogger(__name__)
+log.info("before the task is known")
 
 
 @task(DAG)
 def succeed(ctx):
     """Use a variable, the task's own state and a log with a field."""
+    atexit.register(log.info, "after the task has ended")
     log.info("running in Python %s", platform.python_version(), extra={"attempt": ctx.try_number})
     ctx.variables.set(f"{DAG}_note", "written by the task")
     ctx.state.set("cursor", {"page": 3})

@@ -192,7 +192,9 @@ fn everything(ctx: &Context) -> TaskResult<Found> {
 }
 
 fn main() -> ExitCode {
-    Tasks::new()
+    let tasks = Tasks::new();
+    tracing::info!("before the task is known");
+    let code = tasks
         .task(DAG, "succeed", succeed)
         .task(DAG, "fail", fail)
         .task(DAG, "skip", skip)
@@ -211,5 +213,7 @@ fn main() -> ExitCode {
         .task(DAG, "reach", reach)
         .task(DAG, "everything", everything)
         .retry_policy(DAG, "everything", policy)
-        .run()
+        .run();
+    tracing::info!("after the task has ended");
+    code
 }
