@@ -6,7 +6,9 @@ matters only to the command that needs it.
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +40,11 @@ EXTRAS: Mapping[str, str] = {
     "rich": "client",
     "mcp": "mcp",
 }
+
+
+#: Exit code of a command whose output could not be written (EX_IOERR).
+UNWRITTEN = 74
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 
 class Unfit(click.ClickException):
@@ -102,6 +109,13 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        # What is still buffered would fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)
+        sys.exit(UNWRITTEN)
 
 
 def run_in_airflow(arguments: Any) -> None:

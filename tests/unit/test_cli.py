@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -52,3 +53,15 @@ def test_the_console_script_is_there():
     command = [sys.executable, "-m", "airflow_handoff.cli", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith(__version__)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_one_sentence():
+    """A full disk behind the standard output exits 74 without a traceback."""
+    command = [sys.executable, "-m", "airflow_handoff.cli", "--help"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        74,
+        "Error: the output could not be written: No space left on device.\n",
+    )
