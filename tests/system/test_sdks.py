@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.system.conftest import SETTLE, Run
+from tests.system.conftest import Run
 from tests.system.foreign import CACHE, OLDEST_PYTHON, README_ROOT, SDKS
 from tests.system.languages import available, fresh_root, run, tool
 
@@ -144,7 +144,6 @@ def started(stack):
     asking = dict.fromkeys(("ask", "interview", "defer_then_ask"), "awaiting_input")
     for language in ("python", "rust"):
         runs[language].wait_tasks(asking, timeout=240)
-    time.sleep(SETTLE)
     for language in ("python", "rust"):
         started = runs[language]
         for task_id, option in (("interview", "blue"), ("defer_then_ask", "yes")):
@@ -176,7 +175,6 @@ def test_everything_a_task_can_do(started, language):
     answer = run.answer("ask", "yes", {"reason": "tested"})
     assert answer.status_code == 200, answer.text
     wait_asked_again(run)
-    time.sleep(SETTLE)
     answer = run.answer("interview", "yes")
     assert answer.status_code == 200, answer.text
     run.wait_tasks(STATES, timeout=240)

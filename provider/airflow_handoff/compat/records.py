@@ -15,6 +15,8 @@ from typing import Any
 
 #: States in which a request is open.
 PARKED_STATES = frozenset({"awaiting_input", "deferred"})
+#: What Airflow calls a task whose body another language has.
+_STUB = "@task.stub"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class RequestRecord:
     :param next_kwargs: the resume kwargs as stored.
     :param scheduler_seen_at: last heartbeat of the scheduler that queued the task; ``None`` if it has ended.
     :param row: ``None`` where nothing was asked yet.
+    :param foreign: whether the task's body is a program in another language (``@task.stub``).
     """
 
     dag_id: str
@@ -59,6 +62,7 @@ class RequestRecord:
     dag_version_id: str | None
     row: RequestRow | None
     scheduler_seen_at: datetime | None = None
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ def _request_columns() -> Any:
         TI.queued_dttm,
         raw_next_kwargs(),
         TI.dag_version_id,
+        TI.custom_operator_name,
         HITLDetail.ti_id.label("row_id"),
         HITLDetail.subject,
         HITLDetail.body,
@@ -146,6 +151,7 @@ def _record(found: Any) -> RequestRecord:
         dag_version_id=None if found.dag_version_id is None else str(found.dag_version_id),
         row=row,
         scheduler_seen_at=found.scheduler_seen_at,
+        foreign=found.custom_operator_name == _STUB,
     )
 
 

@@ -260,7 +260,13 @@ def page_of(request: OpenRequest) -> str:
 
 
 def is_ours(record: records.RequestRecord) -> bool:
-    """Say whether one of our operators asks here, by the serialized Dag where the task is not parked."""
+    """Say whether answers to this request come through the door.
+
+    Those of our operators do, by the serialized Dag where the task is not parked. So do those of programs in
+    other languages: their options are Airflow's to judge, but an early answer is as fatal to them.
+    """
+    if record.foreign and record.row is not None:
+        return True
     request = OpenRequest.of(record)
     return request.state is not None or record.task_id in gates.of_dag(record.dag_id, record.dag_version_id)
 

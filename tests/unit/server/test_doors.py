@@ -194,6 +194,22 @@ async def test_case_answer_before_park(api, dag_id, door):
     assert rows.stored(dag_id, "run", "gate")[1].chosen_options == ["Approve"]
 
 
+@pytest.mark.skipif(not HAS_AWAITING_INPUT, reason="programs in other languages ask from Airflow 3.3 on")
+async def test_an_answer_to_a_program_in_another_language_waits_for_its_park(api, dag_id):
+    """The program is no operator of ours, but an answer before its park has settled would be as fatal."""
+    rows.add_task(
+        dag_id, "run", "ask", state="running", queued_age=90, ours=False, asked=rows.question(form={})
+    )
+    rows.change_task(dag_id, "run", "ask", custom_operator_name="@task.stub")
+    pending = asyncio.create_task(give(api, "airflow", dag_id, "ask"))
+    await asyncio.sleep(0.2)
+    assert rows.stored(dag_id, "run", "ask")[1].responded_at is None
+    rows.change_task(dag_id, "run", "ask", state=rows.PARKED)
+    assert (await pending).status_code == 200
+    assert rows.stored(dag_id, "run", "ask")[1].chosen_options == ["Approve"]
+    assert (await give(api, "airflow", dag_id, "ask", approved=False)).status_code == 409
+
+
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_task_that_does_not_park_in_time_gets_425(api, dag_id, door, monkeypatch):
     """The wait is bounded; Retry-After says when to come again."""
