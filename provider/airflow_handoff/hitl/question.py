@@ -17,9 +17,11 @@ SERIALIZATION_KEYS = frozenset(
     {"__classname__", "__version__", "__data__", "__id__", "__cache__", "__type", "__source", "__var"}
 )
 #: Names that Airflow's page and our doors use beside the form fields.
-RESERVED_FIELDS = frozenset({"_options", "map_index", "comment"})
+RESERVED_FIELDS = frozenset({"_options", "map_index", "comment", "handoff:seen"})
 #: The name under which a comment travels beside the form fields.
 COMMENT = "comment"
+#: The name under which a page says which question it has shown.
+SEEN = "handoff:seen"
 MAX_DEPTH = 32
 #: What MessagePack holds; Airflow's supervisors hand every answer over in it and die of a larger number.
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1

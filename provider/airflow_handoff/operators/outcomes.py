@@ -10,7 +10,7 @@ from typing import Any
 from airflow_handoff.compat.errors import AirflowException, AirflowFailException
 from airflow_handoff.compat.standard import HITLRejectException, HITLTimeoutError, HITLTriggerEventError
 from airflow_handoff.exceptions import HandoffError
-from airflow_handoff.hitl.question import Answer
+from airflow_handoff.hitl.question import SEEN, Answer
 from airflow_handoff.hitl.state import Refusal, RequestState
 
 #: The XCom under which every outcome is kept: metadata, votes and the answer.
@@ -85,9 +85,11 @@ def answer_from(event: Mapping[str, Any]) -> Answer:
     :param event: ``params_input`` may come as JSON text: some values do not survive Airflow's serialization.
     """
     params = event.get("params_input") or {}
+    fields = json.loads(params) if isinstance(params, str) else params
     return Answer(
         chosen_options=tuple(event.get("chosen_options") or ()),
-        params_input=json.loads(params) if isinstance(params, str) else params,
+        # The page may have come from an api-server that guards, and its answer gone to one that does not.
+        params_input={name: value for name, value in fields.items() if name != SEEN},
         respondent=event.get("responded_by_user"),
         responded_at=_plain_time(event.get("responded_at")),
     )

@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_handoff.compat.records import RequestRecord
+from airflow_handoff.hitl.question import SEEN
 from airflow_handoff.server.standing import OpenRequest, Standing
 
 #: Name of the hidden field.
-FIELD = "handoff:seen"
+FIELD = SEEN
 #: The header of clients that are no page.
 HEADER = b"handoff-seen"
 #: The mark of a question that is not open any more.

@@ -37,6 +37,14 @@ def test_an_empty_event_is_an_empty_answer() -> None:
     assert answer_from({}) == Answer(chosen_options=())
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_case_stale_tab_the_pages_hidden_field_is_no_field_of_the_form(as_text: bool) -> None:
+    """Where the api-server that took the answer has no door, the field is still in it."""
+    fields = {"n": 5, "handoff:seen": "0198:abc"}
+    read = answer_from({"chosen_options": ["a"], "params_input": json.dumps(fields) if as_text else fields})
+    assert read.params_input == {"n": 5}
+
+
 def test_the_result_has_a_comment_only_where_there_is_one() -> None:
     """The standard keys stay the only ones otherwise."""
     answer = Answer(chosen_options=("a",), respondent=ADA, responded_at=WHEN)
