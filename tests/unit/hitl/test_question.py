@@ -130,7 +130,9 @@ def test_defaults_have_to_be_offered_and_as_many_as_may_be_chosen() -> None:
     assert "More than one" in default_problems(["a", "b"], ["a", "b"], False)[0]
 
 
-@pytest.mark.parametrize("name", ["_options", "map_index", "comment", "handoff:seen", *sorted(SERIALIZATION_KEYS)])
+@pytest.mark.parametrize(
+    "name", ["_options", "map_index", "comment", "handoff:seen", *sorted(SERIALIZATION_KEYS)]
+)
 def test_reserved_names_cannot_be_fields(name: str) -> None:
     """Names that Airflow or the form use are refused when the Dag is parsed."""
     assert name in form_problems({name: FormField(name)})[0]
