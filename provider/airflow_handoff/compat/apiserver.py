@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: No number of the section ``[handoff]`` is larger.
-MAX_SETTING = 86_400.0
+#: No number of the section ``[handoff]`` is larger; the workers take no larger one either.
+MAX_SETTING = 3_600.0
 #: What is accessed of a Dag, as Airflow names it.
 Entity = Literal["HITL_DETAIL", "RUN", "XCOM", "AUDIT_LOG", "TASK_INSTANCE"]
 Method = Literal["GET", "PUT", "POST"]

@@ -295,7 +295,7 @@ async def test_case_stale_tab_on_airflows_page(api, dag_id):
     stale = await api.patch(dag_id, "gate", ["Approve"], old)
     assert stale.status_code == 409, stale.text
     assert stale.json()["open"] == page["referer"]
-    assert page["referer"] in stale.json()["detail"], "Airflow's page shows the detail"
+    assert page["referer"] in stale.json()["detail"], "the sentence names the open one"
     forged = await api.patch(dag_id, "gate", ["Approve"], {**new, "handoff:seen": 7})
     assert forged.status_code == 409
     taken = await api.patch(dag_id, "gate", ["Approve"], new)
