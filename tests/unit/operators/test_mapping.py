@@ -66,13 +66,24 @@ def test_airflows_own_complaints_stay() -> None:
 
 
 def test_a_checked_mapping_is_an_ordinary_mapped_operator() -> None:
-    """The Dag gets what Airflow itself makes, and so does its serialization."""
+    """The Dag gets what Airflow itself makes; what is serialized and copied of it is the same."""
+    import copy
+
+    from airflow.sdk.definitions.mappedoperator import MappedOperator
+    from airflow.serialization import serialized_objects
+
     with DAG("d") as dag:
         made = ApprovalOperator.partial(task_id="ask").expand(subject=["a", "b"])
-    from airflow.sdk.definitions.mappedoperator import MappedOperator
-
     assert type(made) is MappedOperator
     assert dag.get_task("ask") is made
+    # Of another name since Airflow 3.2.
+    serializer = getattr(serialized_objects, "DagSerialization", serialized_objects.SerializedDAG)
+    (task,) = serializer.to_dict(dag)["dag"]["tasks"]
+    assert task["__var"]["_is_mapped"] is True
+    assert "resolve_template_files" not in task["__var"]
+    copied = copy.deepcopy(dag).get_task("ask")
+    assert type(copied) is MappedOperator
+    assert copied is not made
 
 
 def test_only_so_many_instances_are_looked_at_and_each_once() -> None:
