@@ -51,7 +51,8 @@ _FIXTURE = "fixture_coordinator.FixtureCoordinator"
 _OURS = "airflow_handoff.coordinators"
 COORDINATORS = {
     "fixture": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0}},
-    "impatient": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0, "execution_timeout": 2.0}},
+    # Long enough for a program to start its children, also where all tasks of a worker start at once.
+    "impatient": {"classpath": _FIXTURE, "kwargs": {"kill_grace": 1.0, "execution_timeout": 6.0}},
     "misspelt-class": {"classpath": f"{_OURS}.JavaCordinator", "kwargs": {}},
     "misspelt-keyword": {"classpath": _FIXTURE, "kwargs": {"execution_timout": 2.0}},
     "node": {

@@ -121,7 +121,7 @@ def test_clearing_ends_the_tree_and_starts_anew(run):
 def test_a_timeout_ends_the_tree(run):
     """A task that runs past its coordinator's execution_timeout fails, and the log says why."""
     assert run.wait_run() == "failed"
-    assert "ran past its execution_timeout of 2 s" in run.task_log("linger")
+    assert "ran past its execution_timeout of 6 s" in run.task_log("linger")
     pids = children(run)
     assert len(pids) == 3
     assert_gone(run, pids)

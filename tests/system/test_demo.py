@@ -32,7 +32,8 @@ class Terminal:
         self.pid, self.screen = pty.fork()
         if self.pid == 0:
             os.chdir(ROOT)
-            os.execvp(command[0], command)
+            # Make says what went wrong in the language of whoever runs the tests.
+            os.execvpe(command[0], command, {**os.environ, "LANGUAGE": "en"})
 
     def read(self) -> None:
         """Take what is shown within half a second."""
