@@ -93,6 +93,35 @@ class Signals(unittest.TestCase):
         self.assertEqual(frames[-1][1], {"type": "SucceedTask", "n": -1})
         self.assertTrue(all(len(frame[1]["value"]) == len(BIG) for frame in frames[:-1]))
 
+    def test_no_lock_stays_taken(self):
+        """A handler may raise where a lock was just taken or not yet released: the others get their turn."""
+
+        def supervise():
+            while True:
+                head = read_exactly(self.far, 4)
+                if len(head) < 4:
+                    return
+                frame = unpackb(read_exactly(self.far, int.from_bytes(head, "big")))
+                write_frame(self.far, [frame[0], {"said": frame[1]["n"]}, None])
+
+        self.start(supervise)
+        client = Client(self.near)
+        said = []
+
+        def ask(number):
+            said.append(client.request({"type": "GetVariable", "n": number})["said"])
+
+        # As an interrupted request leaves them.
+        client._waiting.acquire()
+        client._writing.acquire()
+        client._reader = threading.get_ident()
+        self.assertFalse(self.interrupted(lambda: ask(1), 20), "the next request waits for ever")
+        self.assertEqual(said, [1])
+        other = threading.Thread(target=ask, args=(2,), daemon=True)
+        other.start()
+        other.join(20)
+        self.assertEqual(said, [1, 2])
+
     def test_a_handler_that_asks_is_refused(self):
         """A request inside of a request is an error that says what to do, and not a wait without an end."""
         seen = []

@@ -38,10 +38,11 @@ class Client:
         # The unsolicited first frame has id 0: our ids start above it.
         self._ids = count(1)
         self._asking: set[int] = set()
-        self._writing = threading.Lock()
+        # Reentrant: a thread that was interrupted where it took one, or gave it back, can tell; see _let_go.
+        self._writing = threading.RLock()
         #: The frame that was written last, and how many bytes of it each call has sent.
         self._outbox: tuple[memoryview, list[int]] = (memoryview(b""), [])
-        self._waiting = threading.Condition(threading.Lock())
+        self._waiting = threading.Condition(threading.RLock())
         self._replies: dict[int, list[Any] | None] = {}
         #: Requests whose function was interrupted: their replies are still to come.
         self._owed: list[int] = []
@@ -79,11 +80,13 @@ class Client:
                 f"{kind} was asked for by a signal handler in the middle of another request, which cannot go "
                 "on before the handler returns: raise in the handler, and ask where the function catches it"
             )
+        self._let_go(me)
         try:
             self._asking.add(me)
             reply = self._exchange(body, me)
         finally:
             self._asking.discard(me)
+            self._let_go(me)
         error = reply[2] if len(reply) > 2 else None
         if error:
             raise refusal(error, kind)
@@ -97,6 +100,19 @@ class Client:
     def settle(self) -> None:
         """Count this thread's last request as over, however it was interrupted."""
         self._asking.discard(threading.get_ident())
+
+    def _let_go(self, me: int) -> None:
+        """Give up what an interrupted request of this thread has kept from the others."""
+        if self._reader == me:
+            with self._waiting:
+                self._reader = None
+                self._waiting.notify_all()
+        for lock in (self._waiting, self._writing):
+            try:
+                while True:
+                    lock.release()
+            except RuntimeError:  # it is not held
+                pass
 
     def close(self) -> None:
         """Close the channel."""
@@ -135,7 +151,9 @@ class Client:
 
     def _wait_for(self, ident: int, me: int) -> list[Any]:
         """Read frames, or let another thread read them, until the reply to ``ident`` is there."""
-        with self._waiting:
+        # No ``with``: it would complain of a lock that is not held where a handler interrupts the release.
+        self._waiting.acquire()
+        try:
             while True:
                 # It is gone where a signal came between this look and the last.
                 reply = self._replies.get(ident, [])
@@ -167,6 +185,11 @@ class Client:
                     self._replies[frame[0]] = frame
                 # Only now: an interrupted thread may have read the reply of another.
                 del self._inbox[:size]
+        finally:
+            try:
+                self._waiting.release()
+            except RuntimeError:  # interrupted while it was not held
+                pass
 
     def _read_frame(self) -> tuple[list[Any], int]:
         """Return the first frame of the inbox, and how many bytes of it that frame takes."""
