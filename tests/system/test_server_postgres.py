@@ -129,9 +129,9 @@ def _by_cookie(stack: Stack, user: str) -> httpx.Client:
 
 @pytest.mark.versions("3.1", "3.2")
 def test_an_answered_task_resumes_at_once(busy: Stack, record_property: Any) -> None:
-    """Answers ten seconds after the park, the standard provider beside: quick, once, nobody dies.
+    """Answers ten seconds after the park, the standard provider beside: sooner, once, nobody dies.
 
-    The two versions together resume 200 tasks.
+    The two versions together resume 200 tasks; ``benchmarks/answers.py`` holds the delay to its bar.
     """
     counts = {"server_many": MANY[busy.version], "server_stock_many": STOCK[busy.version]}
     pids = dict(busy.pids)
@@ -149,7 +149,6 @@ def test_an_answered_task_resumes_at_once(busy: Stack, record_property: Any) -> 
     medians = {dag_id: statistics.median(found) for dag_id, found in delays.items()}
     sys.stderr.write(f"\nanswer to resumed task, median: {medians}\n")
     record_property("medians", medians)
-    assert medians["server_many"] < 1.5
     assert medians["server_many"] < medians["server_stock_many"]
     assert busy.pids == pids
     busy.check()
