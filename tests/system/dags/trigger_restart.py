@@ -15,12 +15,12 @@ with DAG("trigger_restart", schedule=None, start_date=datetime(2026, 1, 1, tzinf
         subject="Answered in time, read after the deadline?",
         options=["yes", "no"],
         defaults=["no"],
-        response_timeout=timedelta(seconds=30),
+        response_timeout=timedelta(seconds=60),
     )
     HITLOperator(
         task_id="late",
         subject="Timed out meanwhile?",
         options=["yes", "no"],
         defaults=["no"],
-        response_timeout=timedelta(seconds=30),
+        response_timeout=timedelta(seconds=60),
     )
