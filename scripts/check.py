@@ -2,20 +2,24 @@
 
 The matrix is a table of jobs over the environments that ``make venv`` makes anyway: a second tool would keep
 a second set of them. Jobs that need no Airflow run two at a time, each job's output is printed when it ends,
-and the system tests come last and alone, so that the output ends with pytest's closing line.
+and the system tests come last and alone, so that the output ends with pytest's closing line. They wait more
+than they work, so ``make test-full`` runs them in two halves at the same time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv-3.3" / "bin"
@@ -71,9 +75,15 @@ def integration_job() -> Job:
     return Job("integration tests", (str(BIN / "python"), "-m", "pytest", "-q", "tests/integration"))
 
 
-def system(expression: str) -> Job:
-    """Return the system tests that a mark expression selects; they start real Airflows, one at a time."""
-    return Job("system tests", (str(BIN / "python"), "-m", "pytest", "tests/system", "-m", expression))
+def system(expression: str, half: str = "") -> Job:
+    """Return the system tests that a mark expression selects; they start real Airflows, one at a time.
+
+    :param half: an expression over the tests' names, with the Airflow version in brackets.
+    """
+    command = (str(BIN / "python"), "-m", "pytest", "tests/system", "-m", expression)
+    if not half:
+        return Job("system tests", command)
+    return Job(f"system tests, {half}", (*command, "-k", half), f"system-{half.replace(' ', '-')}")
 
 
 def run_captured(job: Job) -> bool:
@@ -91,14 +101,35 @@ def run_captured(job: Job) -> bool:
     return good
 
 
-def run_live(job: Job, budget: str) -> int:
-    """Run a job with our output and return its exit code; a signal to us is passed on and waited for.
+def run_live(job: Job, budget: str, *beside: Job) -> int:
+    """Run a job with our output and others beside it; a signal to us is passed on and waited for.
 
     :param budget: what the tests' summary prints of the time: the name, the seconds, and when it started.
+    :param beside: their output is printed when all have ended.
+    :returns: the first exit code that is not 0, or 0.
     """
-    print(f"===== {job.name}", flush=True)
-    process = subprocess.Popen(job.command, cwd=ROOT, env={**job.environment(), "HANDOFF_BUDGET": budget})
-    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    with contextlib.ExitStack() as files:
+        kept = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in beside]
+        processes = []
+        for one, output in zip((job, *beside), (None, *kept), strict=True):
+            print(f"===== {one.name}{'' if output is None else ': printed at the end'}", flush=True)
+            environment = {**one.environment(), "HANDOFF_BUDGET": budget}
+            started = subprocess.Popen(
+                one.command, cwd=ROOT, env=environment, stdout=output, stderr=output and subprocess.STDOUT
+            )
+            processes.append(started)
+        signal.signal(signal.SIGTERM, lambda *_: [one.send_signal(signal.SIGINT) for one in processes])
+        codes = [_ended(one) for one in processes]
+        if codes[0] and beside:
+            print(f"===== {job.name}: FAILED (exit {codes[0]}), see above", flush=True)
+        for one, output, code in zip(beside, kept, codes[1:], strict=True):
+            output.seek(0)
+            verdict = "ok" if code == 0 else f"FAILED (exit {code})"
+            print(f"===== {one.name}: {verdict}\n{output.read().rstrip()}", flush=True)
+    return next((code for code in codes if code), 0)
+
+
+def _ended(process: subprocess.Popen[Any]) -> int:
     while True:
         try:
             return process.wait()
@@ -127,7 +158,8 @@ def main(what: str, *arguments: str) -> int:
             return 1
         return run_live(system("smoke"), budget)
     if what == "test-full":
-        return run_live(system("not smoke"), budget)
+        older = " or ".join(VERSIONS[:-1])
+        return run_live(system("not smoke", f"not ({older})"), budget, system("not smoke", older))
     if what == "test-language" and arguments:
         return run_live(Job(f"tests of {arguments[0]}", language_tests(arguments[0])), budget)
     if what == "list":

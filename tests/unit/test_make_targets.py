@@ -119,8 +119,39 @@ def test_a_failed_check_fails_make_test_and_starts_no_airflow(monkeypatch, good,
     monkeypatch.setattr(check, "run_live", lambda job, budget: live.append(job.name) or 0)
     assert check.main("test") == expected
     assert live == (["system tests"] if good else [])
-    monkeypatch.setattr(check, "run_live", lambda job, budget: 5)
+    halves = []
+    monkeypatch.setattr(check, "run_live", lambda *jobs: halves.extend((jobs[0], *jobs[2:])) or 5)
     assert check.main("test-full") == 5
+    assert [job.command[-1] for job in halves] == ["not (3.1 or 3.2)", "3.1 or 3.2"]
+    assert len({job.home for job in halves}) == 2
+
+
+@pytest.mark.parametrize(("codes", "expected"), [((0, 0), 0), ((3, 0), 3), ((0, 4), 4)])
+def test_two_halves_run_at_once_and_the_second_is_printed_last(codes, expected, tmp_path):
+    """Each half waits for the other to have begun; whichever fails is the exit code."""
+    program = (
+        "import pathlib, sys, time\nmine, other = map(pathlib.Path, sys.argv[1:3])\nmine.touch()\n"
+        "while not other.exists():\n    time.sleep(0.01)\nprint('closing line of', mine.name)\n"
+        "sys.exit(int(sys.argv[3]))"
+    )
+    names = ("first", "second")
+    jobs = [
+        check.Job(
+            name, (sys.executable, "-c", program, *map(str, (tmp_path / name, tmp_path / other)), str(code))
+        )
+        for name, other, code in zip(names, reversed(names), codes, strict=True)
+    ]
+    run = "import sys\nfrom scripts import check\njobs = [check.Job(*job) for job in {}]\n"
+    run += "sys.exit(check.run_live(jobs[0], 'x:1:0', jobs[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", run.format([(job.name, job.command) for job in jobs])],
+        cwd=check.ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == expected, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines.index("closing line of first") < lines.index("closing line of second") == len(lines) - 1
+    failed = [line for line in lines if "FAILED" in line]
+    assert len(failed) == (expected != 0)
 
 
 def test_each_job_of_the_matrix_can_be_listed_and_run_alone(monkeypatch, capsys):
