@@ -64,6 +64,21 @@ class Signals(unittest.TestCase):
             return True
         return False
 
+    def interrupt_everywhere(self, call, wanted):
+        """Interrupt a function at each fortieth of its length until that has hit often enough.
+
+        Its length is measured first, so that a fast machine is interrupted as well.
+        """
+        began = time.monotonic()
+        call()
+        whole = time.monotonic() - began
+        hits = rounds = 0
+        while hits < wanted and rounds < 50:
+            rounds += 1
+            for number in range(1, 40):
+                hits += self.interrupted(call, whole * number / 40)
+        return hits
+
     def raising(self, number, frame):
         """Raise."""
         raise TooLate
@@ -84,15 +99,7 @@ class Signals(unittest.TestCase):
         self.start(supervise)
         client = Client(self.near)
         body = {"type": "SetXCom", "n": 0, "value": BIG}
-        began = time.monotonic()
-        client.request(body)
-        whole = time.monotonic() - began
-        # One delay for each place, however fast the machine: encoding, sending, waiting, receiving, decoding.
-        hits = rounds = 0
-        while hits < 5 and rounds < 50:
-            rounds += 1
-            for number in range(1, 40):
-                hits += self.interrupted(lambda: client.request(body), whole * number / 40)
+        hits = self.interrupt_everywhere(lambda: client.request(body), 5)
         client.settle()
         self.assertEqual(client.request({"type": "SucceedTask", "n": -1})["said"], -1)
         self.assertGreaterEqual(hits, 5)
@@ -188,14 +195,7 @@ class Signals(unittest.TestCase):
         handler = WireHandler()
         handler.connect(self.near)
         record = logging.LogRecord("signals", logging.ERROR, __file__, 1, BIG, None, None)
-        began = time.monotonic()
-        handler.emit(record)
-        whole = time.monotonic() - began
-        hits = rounds = 0
-        while hits < 3 and rounds < 50:
-            rounds += 1
-            for number in range(1, 40):
-                hits += self.interrupted(lambda: handler.emit(record), whole * number / 40)
+        hits = self.interrupt_everywhere(lambda: handler.emit(record), 3)
         handler.flush()
         self.near.shutdown(socket.SHUT_WR)
         self.threads[0].join(30)
